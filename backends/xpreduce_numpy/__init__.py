@@ -1,0 +1,114 @@
+"""The NumPy backend: plain NumPy in blocks that stay in cache, with the results checked or exact.
+
+It serves `numpy.ndarray`, `numpy.memmap` and NumPy scalars, with any strides and byte order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xpreduce import dtypes
+from xpreduce.algebra import algebra_of
+from xpreduce.protocol import Reduction, State, Status
+
+from xpreduce_numpy import small
+from xpreduce_numpy.integers import IntegerSums
+from xpreduce_numpy.narrow import NarrowSums
+from xpreduce_numpy.walk import Walk
+from xpreduce_numpy.wide import WideSums
+
+Sums = NarrowSums | WideSums | IntegerSums
+
+
+def refusal(array_type: type) -> str | None:
+    """Return why a subclass of ndarray can't be served."""
+    if array_type in (np.ndarray, np.memmap) or issubclass(array_type, np.generic):
+        return None
+    name = f"{array_type.__module__}.{array_type.__qualname__}"
+    if issubclass(array_type, np.ndarray):
+        return (
+            f"{name} is a subclass of numpy.ndarray whose meaning a reduction would lose (masks, units); "
+            "reduce a plain array made of it, such as numpy.asarray(data) or data.filled(0)"
+        )
+    return f"{name} is not a NumPy array; make one first, with numpy.asarray(data)"
+
+
+def reduce(x: Any, reduction: Reduction) -> Any:
+    """Return the reduction of the whole of `x`."""
+    if 0 < x.size <= small.MOST:
+        result = small.reduce(x, reduction)
+        if result is not None:
+            return result
+    x = np.asarray(x)
+    dtype = dtypes.in_namespace(np, reduction.result.name)
+    if not x.size:
+        shape = reduction.plan.result_shape(x.shape)
+        return np.full(shape, reduction.operator.empty_value(reduction.result.kind), dtype)
+    walk = Walk(x, reduction.plan)
+    out = np.empty(walk.kept, dtype)
+    with np.errstate(all="ignore"):
+        sums = _sums(walk, reduction)
+        for box in walk.results():
+            part = out[(*box, ...)]  # the ellipsis keeps an array where no dimension is left
+            part[...] = sums.results(box).reshape(part.shape)
+    return walk.in_place(out, reduction.plan.keepdims)
+
+
+def partial(x: Any, reduction: Reduction) -> State:
+    """Return the state of `x`."""
+    x = np.asarray(x)
+    with np.errstate(all="ignore"):
+        if not x.size:
+            shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
+            return algebra_of(reduction).identity(np, shape, "cpu")
+        walk = Walk(x, reduction.plan)
+        sums = _sums(walk, reduction)
+        whole: list[Any] = []
+        for box in walk.results():
+            state = sums.state(box)
+            # What has no dimensions in a state is the same for all results.
+            whole = whole or [np.empty(walk.kept, s.dtype) if s.ndim else s for s in state]
+            for total, part in zip(whole, state, strict=True):
+                if part.ndim:
+                    view = total[(*box, ...)]
+                    view[...] = part.reshape(view.shape)
+    return tuple(
+        walk.in_place(total, True) if part.ndim else total
+        for total, part in zip(whole, state, strict=True)
+    )
+
+
+def _sums(walk: Walk, reduction: Reduction) -> Sums:
+    if not reduction.dtype.is_float:
+        return IntegerSums(walk, reduction)
+    return (WideSums if reduction.dtype.bits == 64 else NarrowSums)(walk, reduction)
+
+
+def combine(a: State, b: State, reduction: Reduction) -> State:
+    """Return the state of the values of both."""
+    with np.errstate(all="ignore"):
+        return algebra.algebra_of(reduction).combine(np, a, b)
+
+
+def finish(state: State, reduction: Reduction) -> Any:
+    """Return the result that `state` stands for."""
+    with np.errstate(all="ignore"):
+        result = algebra.algebra_of(reduction).finish(np, state)
+    plan = reduction.plan
+    return result if plan.keepdims else result.reshape(tuple(result.shape[i] for i in plan.kept))
+
+
+def kernel(x: Any, reduction: Reduction) -> str:
+    """Return in words what `reduce` would run on `x`."""
+    if not x.size:
+        return "none: the set is empty"
+    if x.size <= small.MOST and reduction.result.name != "bfloat16":
+        return f"exact Python numbers: at most {small.MOST} elements"
+    walk = Walk(np.asarray(x), reduction.plan)
+    return f"{_sums(walk, reduction).kernel}; layout: {walk}"
+
+
+def status() -> Status:
+    """Return NumPy's version."""
+    return Status(np.__version__, True, "bfloat16 needs ml_dtypes")

@@ -1,0 +1,119 @@
+"""Sums of float64 as pairs: squares through exact slices, plain sums by error-free additions.
+
+Neither scales its values, so a sum that leaves float64's middle range is for the caller to compute
+again, by the algebra that scales.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xpreduce.algebra import algebra_of, pairs
+from xpreduce.protocol import Reduction, State
+from xpreduce.tiles import Box
+
+from xpreduce_numpy import careful
+from xpreduce_numpy.blocks import Float64Buffer
+from xpreduce_numpy.walk import Walk
+
+_TILE = 2**10
+
+
+class WideSums:
+    """Sums of the terms of one array, box by box."""
+
+    def __init__(self, walk: Walk, reduction: Reduction) -> None:
+        self._walk = walk
+        self._reduction = reduction
+        self._algebra = algebra_of(reduction)
+        self._square = reduction.operator.lift == "square"
+        self._first, self._second = Float64Buffer(walk.elements), Float64Buffer(walk.elements)
+
+    @property
+    def kernel(self) -> str:
+        """What runs, in words."""
+        how = "exact slices" if self._square else "error-free additions"
+        return f"float64 pairs by {how}, scaled where the range demands"
+
+    def results(self, box: Box) -> Any:
+        """Return the results of a box, flat."""
+        state = self._of(box)
+        wrong = self._out_of_range(state[0]) | self._near_tie(state[0], state[1])
+        return careful.mended(
+            self._algebra.finish(np, state), self._walk, self._reduction, box, wrong
+        )
+
+    def state(self, box: Box) -> State:
+        """Return the state of a box, flat."""
+        high, low, count, level = self._of(box)
+        level = np.zeros(high.shape, np.int8)
+        chosen = np.flatnonzero(self._out_of_range(high))
+        if chosen.size:
+            right = careful.state(self._walk, self._reduction, box, chosen)
+            high[chosen], low[chosen], level[chosen] = right[0], right[1], right[3]
+        return high, low, count, level
+
+    def _of(self, box: Box) -> State:
+        """Return the unscaled state of a box."""
+        total: Any = None
+        for block in self._walk.blocks(box):
+            sums = self._squares(block) if self._square else self._plain(block)
+            total = sums if total is None else pairs.add(np, total, sums)
+        high, low = total[0].reshape(-1), total[1].reshape(-1)
+        return high, low, np.asarray(self._walk.terms), np.zeros((), np.int8)
+
+    def _out_of_range(self, high: Any) -> Any:
+        """Return where a sum must be computed with scaling: it overflowed, or its terms lost digits."""
+        if not self._square:
+            return ~np.isfinite(high)
+        return ~((high > 2.0**-900) & (high < 2.0**1000))
+
+    def _near_tie(self, high: Any, low: Any) -> Any:
+        """Return where the error of a sum of squares leaves open to which float64 it rounds."""
+        if not self._square:
+            return np.zeros(high.shape, dtype=bool)
+        bound = high * 2.0**-62
+        return high + (low - bound) != high + (low + bound)
+
+    def _plain(self, block: Any) -> tuple[Any, Any]:
+        return pairs.sum_along(np, _native(block), None, 1)
+
+    def _squares(self, block: Any) -> tuple[Any, Any]:
+        """Sum squares tile by tile.
+
+        In a tile, x is cut into h + l so that all h are multiples of one power of two u, and the sum of
+        their squares stays below 2**53 * u**2: it is exact in any order. The rest, (x + h) * l, is
+        smaller by 2**25, so that plain sums of 2**10 of them leave an error below 2**-62 of the whole.
+        """
+        block = _native(block)
+        a, r, b = block.shape
+        whole = r - r % _TILE if r > _TILE else 0
+        total: Any = None
+        for part in (block[:, :whole], block[:, whole:]):
+            if part.size:
+                tile = part.reshape(a, -1, min(part.shape[1], _TILE), b)
+                sums = pairs.sum_along(np, *self._tile_squares(tile), 1)
+                total = sums if total is None else pairs.add(np, total, sums)
+        return total
+
+    def _tile_squares(self, x: Any) -> tuple[Any, Any]:
+        size = np.sqrt(_dot(x, x))
+        sigma = np.ldexp(1.5, np.frexp(size)[1] + 26)[:, :, None]
+        h = np.add(x, sigma, out=self._first.shaped(x.shape))
+        h -= sigma
+        rest = np.subtract(x, h, out=self._second.shaped(x.shape))
+        high = _dot(h, h)
+        h += x
+        return high, _dot(h, rest)
+
+
+def _dot(x: Any, y: Any) -> Any:
+    """Return the sums of products over the last but one dimension."""
+    if x.shape[-1] == 1:
+        return np.vecdot(x[..., 0], y[..., 0])[..., None]
+    return np.einsum("atrb,atrb->atb", x, y)
+
+
+def _native(block: Any) -> Any:
+    return block if block.dtype.isnative else block.astype(np.float64)
