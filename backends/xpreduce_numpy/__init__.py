@@ -88,13 +88,13 @@ def _sums(walk: Walk, reduction: Reduction) -> Sums:
 def combine(a: State, b: State, reduction: Reduction) -> State:
     """Return the state of the values of both."""
     with np.errstate(all="ignore"):
-        return algebra.algebra_of(reduction).combine(np, a, b)
+        return algebra_of(reduction).combine(np, a, b)
 
 
 def finish(state: State, reduction: Reduction) -> Any:
     """Return the result that `state` stands for."""
     with np.errstate(all="ignore"):
-        result = algebra.algebra_of(reduction).finish(np, state)
+        result = algebra_of(reduction).finish(np, state)
     plan = reduction.plan
     return result if plan.keepdims else result.reshape(tuple(result.shape[i] for i in plan.kept))
 

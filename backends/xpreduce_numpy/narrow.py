@@ -29,6 +29,7 @@ _FEW_TERMS = 2**5
 _TILE = 2**9
 _SELECTOR_TERMS = 2**8
 _SELECTOR_COLUMNS = 16
+_PIECE = 2**13
 _BOUND = 2.0**-42  # twice the bound above, for the rounding of the bound itself
 
 
@@ -130,7 +131,7 @@ def _row_sums(rows: Any, square: bool) -> tuple[Any, int]:
     a, r = rows.shape
     if r <= DEPTH // 16:
         # One product with a vector of ones: NumPy's own loops cost more than such short rows.
-        return np.matmul(rows * rows if square else rows, np.ones(r)), r
+        return _products(rows * rows if square else rows, np.ones((r, 1))), r
     whole = r - r % _TILE if r > DEPTH else 0
     total, depth = None, 0
     for part in (rows[:, :whole].reshape(a, -1, _TILE), rows[:, whole:].reshape(a, 1, -1)):
@@ -160,7 +161,20 @@ def _selected_sums(values: Any, square: bool) -> tuple[Any, int]:
     """Sum few short columns by a product with a matrix of zeros and ones."""
     a, r, b = values.shape
     rows = values.reshape(a, r * b)
-    sums = np.matmul(rows * rows if square else rows, np.tile(np.eye(b), (r, 1)))
+    sums = _products(rows * rows if square else rows, np.tile(np.eye(b), (r, 1)))
     if np.isfinite(sums).all():
         return sums, r
     return _column_sums(values, square)  # zero times infinity put NaN where it does not belong
+
+
+def _products(rows: Any, matrix: Any) -> Any:
+    """Multiply in pieces too small for a BLAS to share out among threads of its own."""
+    r, columns = matrix.shape
+    out = np.empty((len(rows), columns))
+    piece = max(1, _PIECE // (r * columns))
+    whole = len(rows) - len(rows) % piece
+    if whole:
+        np.matmul(rows[:whole].reshape(-1, piece, r), matrix, out=out[:whole].reshape(-1, piece, columns))
+    if whole < len(rows):
+        np.matmul(rows[whole:], matrix, out=out[whole:])
+    return out

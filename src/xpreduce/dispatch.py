@@ -35,8 +35,11 @@ def backend_for(x: Any) -> Backend:
         If the backend that does can't be imported; the message says what to install.
     """
     forced = _forced.get()
-    if forced is not None:
-        return checked(forced, x)
+    return own_backend(x) if forced is None else checked(forced, x)
+
+
+def own_backend(x: Any) -> Backend:
+    """Return the backend of the library of `x`, whatever `use_backend` says; raises as `backend_for`."""
     found = _by_type.get(type(x))
     return found if found is not None else _look_up(x)
 

@@ -24,7 +24,9 @@ _TILE = 2**17
 
 
 def refusal(array_type: type) -> str | None:
-    """Return None: whether there is a namespace for a type only its arrays can tell."""
+    """Return why arrays that do not hold their values can't be served."""
+    if hasattr(array_type, "__dask_graph__"):
+        return "the portable backend goes through an array's values, and a Dask array has none yet"
     return None
 
 

@@ -1,7 +1,7 @@
-"""What the core and a backend know of each other: a reduction's description, states, four functions.
+"""What the core and a backend know of each other: a reduction's description, states, some functions.
 
-A backend is a module (or any object) with the functions of `Backend`. It serves the arrays of one
-library. The core has made every check on arguments before it calls one, so a backend never sees a bad
+A backend is a module (or any object) with the functions of `Backend`, and of `EagerBackend` where its
+arrays hold their values. It serves the arrays of one library. The core has made every check on arguments before it calls one, so a backend never sees a bad
 axis, an unsupported dtype or a no-op.
 
 A *state* is a tuple of arrays that says everything about the values seen so far. `partial` makes one
@@ -65,13 +65,23 @@ class Status:
 
 
 class Backend(Protocol):
-    """The functions that a backend must have."""
+    """The functions that every backend must have."""
 
     def refusal(self, array_type: type) -> str | None:
         """Return why arrays of this type can't be served and what to do instead, or None."""
 
     def reduce(self, x: Any, reduction: Reduction) -> Any:
         """Return the reduction of the whole of `x`, in the result's dtype, as an array of its library."""
+
+    def kernel(self, x: Any, reduction: Reduction) -> str:
+        """Return in words what `reduce` would run on `x`, and why."""
+
+    def status(self) -> Status:
+        """Return whether the backend can work here; must not raise."""
+
+
+class EagerBackend(Backend, Protocol):
+    """The functions of a backend whose arrays can be chunks of a larger whole."""
 
     def partial(self, x: Any, reduction: Reduction) -> State:
         """Return the state of `x`; every reduced dimension has length 1."""
@@ -81,9 +91,3 @@ class Backend(Protocol):
 
     def finish(self, state: State, reduction: Reduction) -> Any:
         """Return the result that `state` stands for, with `reduction.plan.keepdims` applied."""
-
-    def kernel(self, x: Any, reduction: Reduction) -> str:
-        """Return in words what `reduce` would run on `x`, and why."""
-
-    def status(self) -> Status:
-        """Return whether the backend can work here; must not raise."""
