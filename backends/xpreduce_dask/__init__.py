@@ -37,7 +37,7 @@ def reduce(x: Any, reduction: Reduction) -> Any:
     """Return the lazy reduction of the whole of `x`."""
     dispatch.own_backend(x._meta)  # refuses chunks of unknown kind before anything runs
     plan = reduction.plan
-    meta = meta_from_array(x._meta, ndim=plan.ndim if plan.keepdims else len(plan.kept))
+    meta = _result_meta(x._meta, reduction)
     if _whole_in_chunks(x, reduction):
         kept = range(plan.ndim) if plan.keepdims else plan.kept
         return da.blockwise(
@@ -86,6 +86,13 @@ def _name(reduction: Reduction) -> str:
     return f"reduce_{reduction.operator.short}"
 
 
+def _result_meta(meta: Any, reduction: Reduction) -> Any:
+    plan = reduction.plan
+    swap = getattr(meta.dtype, "newbyteorder", None)
+    dtype = swap("=") if swap else meta.dtype  # results have native byte order
+    return meta_from_array(meta, ndim=plan.ndim if plan.keepdims else len(plan.kept), dtype=dtype)
+
+
 def _whole_in_chunks(x: Any, reduction: Reduction) -> bool:
     return all(x.numblocks[axis] == 1 for axis in reduction.plan.axes)
 
@@ -109,7 +116,7 @@ def _partial_chunk(
     chunk: Any, *, axis: Any, keepdims: bool, reduction: Reduction, computing_meta: bool = False
 ) -> Any:
     if computing_meta:
-        return chunk
+        return meta_from_array(chunk, ndim=reduction.plan.ndim)
     return _eager(chunk).partial(chunk, reduction)
 
 
@@ -117,7 +124,7 @@ def _combine_chunks(
     states: Any, *, axis: Any, keepdims: bool, reduction: Reduction, computing_meta: bool = False
 ) -> Any:
     if computing_meta:
-        return states
+        return meta_from_array(states, ndim=reduction.plan.ndim)
     return _merged(states, reduction)
 
 
@@ -125,7 +132,7 @@ def _finish_chunks(
     states: Any, *, axis: Any, keepdims: bool, reduction: Reduction, computing_meta: bool = False
 ) -> Any:
     if computing_meta:
-        return states
+        return _result_meta(states, reduction)
     merged = _merged(states, reduction)
     return _eager(merged[0]).finish(merged, reduction)
 

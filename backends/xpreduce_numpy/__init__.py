@@ -15,7 +15,6 @@ from xpreduce.protocol import Reduction, State, Status
 from xpreduce_numpy import small
 from xpreduce_numpy.integers import IntegerSums
 from xpreduce_numpy.narrow import NarrowSums
-from xpreduce_numpy.walk import Walk
 from xpreduce_numpy.wide import WideSums
 
 Sums = NarrowSums | WideSums | IntegerSums
@@ -45,10 +44,10 @@ def reduce(x: Any, reduction: Reduction) -> Any:
     if not x.size:
         shape = reduction.plan.result_shape(x.shape)
         return np.full(shape, reduction.operator.empty_value(reduction.result.kind), dtype)
-    walk = Walk(x, reduction.plan)
+    sums = _sums(x, reduction)
+    walk = sums.walk
     out = np.empty(walk.kept, dtype)
     with np.errstate(all="ignore"):
-        sums = _sums(walk, reduction)
         for box in walk.results():
             part = out[(*box, ...)]  # the ellipsis keeps an array where no dimension is left
             part[...] = sums.results(box).reshape(part.shape)
@@ -62,8 +61,8 @@ def partial(x: Any, reduction: Reduction) -> State:
         if not x.size:
             shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
             return algebra_of(reduction).identity(np, shape, "cpu")
-        walk = Walk(x, reduction.plan)
-        sums = _sums(walk, reduction)
+        sums = _sums(x, reduction)
+        walk = sums.walk
         whole: list[Any] = []
         for box in walk.results():
             state = sums.state(box)
@@ -79,10 +78,10 @@ def partial(x: Any, reduction: Reduction) -> State:
     )
 
 
-def _sums(walk: Walk, reduction: Reduction) -> Sums:
+def _sums(x: Any, reduction: Reduction) -> Sums:
     if not reduction.dtype.is_float:
-        return IntegerSums(walk, reduction)
-    return (WideSums if reduction.dtype.bits == 64 else NarrowSums)(walk, reduction)
+        return IntegerSums(x, reduction)
+    return (WideSums if reduction.dtype.bits == 64 else NarrowSums)(x, reduction)
 
 
 def combine(a: State, b: State, reduction: Reduction) -> State:
@@ -105,8 +104,8 @@ def kernel(x: Any, reduction: Reduction) -> str:
         return "none: the set is empty"
     if x.size <= small.MOST and reduction.result.name != "bfloat16":
         return f"exact Python numbers: at most {small.MOST} elements"
-    walk = Walk(np.asarray(x), reduction.plan)
-    return f"{_sums(walk, reduction).kernel}; layout: {walk}"
+    sums = _sums(np.asarray(x), reduction)
+    return f"{sums.kernel}; layout: {sums.walk}"
 
 
 def status() -> Status:

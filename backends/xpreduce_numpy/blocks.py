@@ -1,50 +1,59 @@
-"""Blocks as float64: the conversion of each dtype, into a buffer that is used again."""
+"""Scratch memory, and blocks of narrow floats in it as float64.
+
+Large temporaries cost more than the arithmetic on them: the allocator takes each from the operating
+system anew, and the first touch of every page is a fault. So block-sized arrays are kept and used again.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from xpreduce_numpy.walk import BLOCK
+
+class Scratch:
+    """Arrays that are made once, by name, and handed out again with whatever they hold."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Any] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+        """Return the start of the array called `name`, in this shape; one name, one dtype."""
+        size = math.prod(shape)
+        found = self._arrays.get(name)
+        if found is None or found.size < size:
+            found = self._arrays[name] = np.empty(size, dtype)
+        return found[:size].reshape(shape)
 
 
-class Float64Buffer:
-    """A block-sized float64 buffer into which blocks of any float dtype are converted exactly."""
-
-    def __init__(self, elements: int) -> None:
-        self._flat = np.empty(min(elements, BLOCK))
-
-    def shaped(self, shape: tuple[int, ...]) -> Any:
-        """Return the buffer's start as an array of this shape; its values are what they were."""
-        return self._flat[: np.prod(shape, dtype=int)].reshape(shape)
-
-    def filled(self, block: Any) -> Any:
-        """Return the buffer's start, holding the values of `block`, in its shape."""
-        target = self.shaped(block.shape)
-        name = block.dtype.name
-        if name == "bfloat16":
-            bits = block.view(np.uint16).astype(np.uint32)
-            bits <<= 16
-            target[...] = bits.view(np.float32)
-        elif name == "float16" and block.dtype.isnative:
-            _fill_from_half(target, block)
-        else:
-            target[...] = block
-        return target
+def as_float64(block: Any, half: str | None, scratch: Scratch) -> Any:
+    """Return a scratch array with the values of a block of floats; `half` names a 16-bit dtype."""
+    values = scratch.array("values", block.shape)
+    if half == "bfloat16":
+        bits = scratch.array("bits", block.shape, np.uint32)
+        bits[...] = block.view(np.uint16)
+        bits <<= 16
+        values[...] = bits.view(np.float32)
+    elif half == "float16" and block.dtype.isnative:
+        _fill_from_half(values, block, scratch)
+    else:
+        values[...] = block
+    return values
 
 
-def _fill_from_half(target: Any, block: Any) -> None:
+def _fill_from_half(values: Any, block: Any, scratch: Scratch) -> None:
     """Convert by moving bits, several times faster than NumPy's own conversion, subnormals included."""
-    bits = block.view(np.uint16).astype(np.uint32)
-    sign = bits & 0x8000
+    bits = scratch.array("bits", block.shape, np.uint32)
+    bits[...] = block.view(np.uint16)
+    sign = np.bitwise_and(bits, 0x8000, out=scratch.array("sign", block.shape, np.uint32))
     bits &= 0x7FFF
     if bits.max(initial=0) >= 0x7C00:  # infinity or NaN: their exponent does not move with the others
-        target[...] = block
+        values[...] = block
         return
     bits <<= 13
     size = bits.view(np.float32)
     size *= 2.0**112  # the difference of the exponents' biases
     sign <<= 16
     bits |= sign
-    target[...] = size
+    values[...] = size

@@ -27,7 +27,7 @@ def state(walk: Walk, reduction: Reduction, box: Box, chosen: Any) -> State:
 
 def mended(results: Any, walk: Walk, reduction: Reduction, box: Box, wrong: Any) -> Any:
     """Return `results` with those that the mask `wrong` names computed again."""
-    chosen = np.flatnonzero(wrong)
-    if chosen.size:
+    if wrong.any():
+        chosen = np.flatnonzero(wrong)
         results[chosen] = algebra_of(reduction).finish(np, state(walk, reduction, box, chosen))
     return results

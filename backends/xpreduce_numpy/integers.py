@@ -22,10 +22,10 @@ class IntegerSums:
 
     kernel = "exact int64 sums, carried into limbs"
 
-    def __init__(self, walk: Walk, reduction: Reduction) -> None:
+    def __init__(self, x: Any, reduction: Reduction) -> None:
         algebra = algebra_of(reduction)
         assert isinstance(algebra, IntegerSum)
-        self._walk = walk
+        self.walk = Walk(x, reduction.plan)
         self._algebra = algebra
 
     def results(self, box: Box) -> Any:
@@ -43,7 +43,7 @@ class IntegerSums:
 
     def _of(self, box: Box) -> _Total:
         total = _Total(self._algebra.size)
-        for block in self._walk.blocks(box):
+        for block in self.walk.blocks(box):
             largest = max(int(block.max()), -int(block.min()))
             if self._algebra.lift == "square":
                 self._add_squares(total, block, largest)

@@ -2,8 +2,9 @@
 
 Terms are exact in float64. A block's sums add at most 2**10 terms one after another, and blocks are
 added as pairs, so a result is known to within 2**-43 of the sum of its terms' sizes. Where that leaves
-open which way the result rounds, the caller computes it again with compensation: Ziv's strategy
-(ACM TOMS 17, 1991).
+open which way the result rounds, it is computed again with compensation: Ziv's strategy (ACM TOMS 17,
+1991). Sums of few values of similar size often lie exactly between two results; but they are also exact
+in float64, which the largest and the smallest value prove.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box, box_size
 
 from xpreduce_numpy import careful
-from xpreduce_numpy.blocks import Float64Buffer
+from xpreduce_numpy.blocks import Scratch, as_float64
 from xpreduce_numpy.walk import Walk
 
 DEPTH = 2**10 - 1
 """The most additions that may follow one another in plain float64."""
+
+_MOST_EXACT = 2**6
+"""Terms up to which it is worth to ask whether sums are exact."""
 
 _FEW_TERMS = 2**5
 """Terms up to which a state is always compensated: it can't be computed again once it is combined."""
@@ -30,7 +34,7 @@ _TILE = 2**9
 _SELECTOR_TERMS = 2**8
 _SELECTOR_COLUMNS = 16
 _PIECE = 2**13
-_BOUND = 2.0**-42  # twice the bound above, for the rounding of the bound itself
+_ULP = 2.0**-52
 
 
 class NarrowSums:
@@ -38,40 +42,70 @@ class NarrowSums:
 
     kernel = "plain float64 sums, compensated where they leave the rounding open"
 
-    def __init__(self, walk: Walk, reduction: Reduction) -> None:
-        self._walk = walk
+    def __init__(self, x: Any, reduction: Reduction) -> None:
+        self.walk = Walk(x, reduction.plan)
         self._reduction = reduction
-        self._buffer = Float64Buffer(walk.elements)
+        self._scratch = Scratch()
         self._square = reduction.operator.lift == "square"
         self._root = reduction.operator.finish == "sqrt"
+        self._result = reduction.result
+        self._half = reduction.dtype.name if reduction.dtype.bits == 16 else None
         self._dtype = np.dtype(in_namespace(np, reduction.result.name))
 
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
-        results, open_ = self._finished(*self._of(box))
-        return careful.mended(results, self._walk, self._reduction, box, open_)
+        if self._square:
+            high, low, _, error = self._of(box)
+            value = high if low is None else high + low
+            if self._root:
+                np.sqrt(value, out=value)
+            results, open_ = self._rounded(value, None, error)
+        else:
+            results, open_ = self._sums(box)
+        return careful.mended(results, self.walk, self._reduction, box, open_)
+
+    def _sums(self, box: Box) -> tuple[Any, Any]:
+        span = Span(self._dtype) if self.walk.terms <= _MOST_EXACT else None
+        high, low, squares, error = self._of(box, span)
+        value = high if low is None else high + low
+        if span is not None and span.exact(self.walk.terms):
+            results, open_ = self._cast(value), np.zeros(value.shape, bool)
+        else:
+            if squares is None:
+                squares = self._of(box)[2]
+            # By Cauchy and Schwarz this bounds the sum of the terms' sizes, and nothing else that NumPy
+            # can do with a block is as fast as a product.
+            results, open_ = self._rounded(value, np.sqrt(squares * self.walk.terms), error)
+        zero = value == 0
+        if zero.any():  # may be -0 where the first term is
+            first = self.walk.first_terms(box)
+            open_ |= zero & (first == 0) & np.signbit(first)
+        return results, open_
 
     def state(self, box: Box) -> State:
         """Return the state of a box, flat."""
-        if self._walk.terms <= _FEW_TERMS:
+        if self.walk.terms <= _FEW_TERMS:
             every = np.arange(box_size(box))
-            return careful.state(self._walk, self._reduction, box, every)
-        high, low, _ = self._of(box)
-        return high, low, np.asarray(self._walk.terms)
+            return careful.state(self.walk, self._reduction, box, every)
+        high, low, *_ = self._of(box)
+        return high, np.zeros_like(high) if low is None else low, np.asarray(self.walk.terms)
 
-    def _of(self, box: Box) -> tuple[Any, Any, Any]:
-        """Return (high, low, bound): the sums of a box as pairs, and what they may be off by."""
+    def _of(self, box: Box, span: Span | None = None) -> tuple[Any, Any, Any, float]:
+        """Return (high, low, squares, error) of a box.
+
+        The sums of the terms are pairs, without low part where few terms need none. The third are the
+        sums of squares, for plain sums without a `span`; a span is shown the blocks. The last is what
+        each sum may be off by, as a share of the sum of its terms' sizes.
+        """
         high = low = plain = squares = None
         depth = 0
-        for block in self._walk.blocks(box):
-            values = self._buffer.filled(block)
-            if self._square:
-                sums, added = _block_sums(values, square=True)
-            else:
-                # By Cauchy and Schwarz, the square root of n times the sum of squares bounds the sum of
-                # absolute values; a product is the fastest thing that NumPy can do with a block.
-                sums, added = _block_sums(values, square=False)
-                more, _ = _block_sums(values, square=True)
+        for block in self.walk.blocks(box):
+            values = as_float64(block, self._half, self._scratch)
+            sums, added = _block_sums(values, self._square)
+            if span is not None:
+                span.see(block, self._scratch)
+            elif not self._square:
+                more, _ = _block_sums(values, True)
                 squares = more if squares is None else squares + more
             if plain is None:
                 plain, depth = sums, added
@@ -81,26 +115,65 @@ class NarrowSums:
             else:
                 high, low = _flushed(high, low, plain)
                 plain, depth = sums, added
-        high, low = _flushed(high, low, plain)
-        bound = high * _BOUND if squares is None else np.sqrt(squares * self._walk.terms) * _BOUND
-        return high, low, bound
+        if high is None:
+            return plain, None, squares, (depth + 4) * _ULP
+        return (*_flushed(high, low, plain), squares, (DEPTH + 4) * _ULP)
 
-    def _finished(self, high: Any, low: Any, bound: Any) -> tuple[Any, Any]:
-        """Return the results, and where they are not certain."""
-        value = high + low if self._walk.terms > DEPTH else high
-        if self._root:
-            value = np.sqrt(value)
-            bound = value * _BOUND
-        if self._dtype.name == "bfloat16":
+    def _cast(self, value: Any) -> Any:
+        """Round float64 once; NumPy's own cast to bfloat16 goes by way of float32."""
+        if self._half == "bfloat16":
+            return pairs.rounded(np, (value, np.zeros_like(value)), self._result)
+        return value.astype(self._dtype)
+
+    def _rounded(self, value: Any, sizes: Any, error: float) -> tuple[Any, Any]:
+        """Return the results, and where an error up to this share of `sizes` leaves them open.
+
+        `sizes` is None where it is `value` itself.
+        """
+        below = self._scratch.array("below", value.shape)
+        above = self._scratch.array("above", value.shape)
+        if self._half == "bfloat16":
             # The cast goes by way of float32: stay clear of what that step may move onto a tie.
-            bound = bound + np.abs(value) * 2.0**-22 + 2.0**-148
-        below, above = (value - bound).astype(self._dtype), (value + bound).astype(self._dtype)
-        open_ = below != above
+            sizes = (0.0 if sizes is None else sizes * error) + np.abs(value) * 2.0**-21 + 2.0**-148
+            error = 1.0
+        if sizes is None:
+            np.multiply(value, 1 - error, out=below)
+            np.multiply(value, 1 + error, out=above)
+        else:
+            np.subtract(value, sizes * error, out=below)
+            np.add(value, sizes * error, out=above)
+        least, most = below.astype(self._dtype), above.astype(self._dtype)
+        open_ = least != most
         if open_.any():
             open_ &= value == value  # NaN is certain
-        if not self._square:
-            open_ |= (value == 0) & (bound == 0)  # only the careful way knows the sign of zero
-        return above, open_
+        return most, open_
+
+
+class Span:
+    """The largest size, and the smallest but zero, of the values seen."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype = dtype
+        self._bits = np.dtype(f"u{dtype.itemsize}")
+        self._sign = self._bits.type(1 << (8 * dtype.itemsize - 1))
+        self._largest = 0
+        self._smallest = int(self._sign)
+
+    def see(self, block: Any, scratch: Scratch) -> None:
+        """Take a block into account."""
+        # As integers, floats without sign are in order; less 1, zero is the largest.
+        bits = block.astype(self._dtype, copy=False).view(self._bits)
+        size = np.bitwise_and(bits, ~self._sign, out=scratch.array("size", bits.shape, self._bits))
+        self._largest = max(self._largest, int(size.max()))
+        size -= self._bits.type(1)
+        self._smallest = min(self._smallest, int(size.min()) + 1)
+
+    def exact(self, terms: int) -> bool:
+        """Whether all sums of this many values are exact in float64, in any order."""
+        if self._smallest > self._largest:  # zeros alone
+            return True
+        smallest, largest = np.asarray([self._smallest, self._largest], self._bits).view(self._dtype)
+        return bool(float(largest) * terms <= float(np.spacing(smallest)) * 2.0**53)
 
 
 def _flushed(high: Any, low: Any, plain: Any) -> tuple[Any, Any]:
@@ -109,10 +182,10 @@ def _flushed(high: Any, low: Any, plain: Any) -> tuple[Any, Any]:
     return pairs.add(np, (high, low), (plain, np.zeros_like(plain)))
 
 
-def _block_sums(values: Any, *, square: bool) -> tuple[Any, int]:
+def _block_sums(values: Any, square: bool) -> tuple[Any, int]:
     """Return the sums over the middle of (outer, reduced, inner), flat, and how deep the additions are.
 
-    `values` is float64 and contiguous.
+    `values` is contiguous; where squares are summed, it may be overwritten by them.
     """
     a, r, b = values.shape
     if r == 1:
@@ -131,7 +204,7 @@ def _row_sums(rows: Any, square: bool) -> tuple[Any, int]:
     a, r = rows.shape
     if r <= DEPTH // 16:
         # One product with a vector of ones: NumPy's own loops cost more than such short rows.
-        return _products(rows * rows if square else rows, np.ones((r, 1))), r
+        return _products(np.multiply(rows, rows, out=rows) if square else rows, np.ones((r, 1))), r
     whole = r - r % _TILE if r > DEPTH else 0
     total, depth = None, 0
     for part in (rows[:, :whole].reshape(a, -1, _TILE), rows[:, whole:].reshape(a, 1, -1)):
@@ -147,11 +220,12 @@ def _column_sums(values: Any, square: bool) -> tuple[Any, int]:
     a, r, b = values.shape
     whole = r - r % _TILE if r > DEPTH else 0
     total, depth = None, 0
-    for part in (values[:, :whole], values[:, whole:]):
+    for part, length in ((values[:, :whole], _TILE), (values[:, whole:], r - whole)):
         if part.size:
-            tile = part.reshape(-1, min(part.shape[1], _TILE), b)
+            tile = part.reshape(-1, length, b)
             sums = np.einsum("arb,arb->ab", tile, tile) if square else np.add.reduce(tile, axis=1)
-            sums = np.add.reduce(sums.reshape(a, -1, b), axis=1)
+            if len(sums) > a:
+                sums = np.add.reduce(sums.reshape(a, -1, b), axis=1)
             total = sums if total is None else total + sums
             depth = max(depth, tile.shape[1] + tile.shape[0] // a)
     return total, depth
@@ -161,10 +235,12 @@ def _selected_sums(values: Any, square: bool) -> tuple[Any, int]:
     """Sum few short columns by a product with a matrix of zeros and ones."""
     a, r, b = values.shape
     rows = values.reshape(a, r * b)
-    sums = _products(rows * rows if square else rows, np.tile(np.eye(b), (r, 1)))
+    if square:
+        rows *= rows
+    sums = _products(rows, np.tile(np.eye(b), (r, 1)))
     if np.isfinite(sums).all():
         return sums, r
-    return _column_sums(values, square)  # zero times infinity put NaN where it does not belong
+    return _column_sums(values, False)  # zero times infinity put NaN where it does not belong
 
 
 def _products(rows: Any, matrix: Any) -> Any:

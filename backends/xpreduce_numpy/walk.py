@@ -15,8 +15,11 @@ from xpreduce.tiles import Box, boxes
 BLOCK = 2**18
 """Elements in a block: 2 MiB of float64, measured best of 2**12 to 2**19 on a core with 1 MiB of L2."""
 
-_WIDEST = 2**13
-"""Elements of a row of columns in a block: enough for long loads, few enough for many rows."""
+_RESULTS = 15 * 2**10
+"""Results in a box: float64 arrays of them stay below 128 KiB, from which on malloc asks the system."""
+
+_TALL = 2**5
+"""Rows that a block of columns has room for: more would make its rows short, fewer its sums many."""
 
 _GATHERED = 2**16
 """Elements in a matrix of gathered rows, which compensated sums go through many times."""
@@ -29,58 +32,70 @@ class Walk:
     is a slice for each kept dimension.
     """
 
-    def __init__(self, x: Any, plan: Plan) -> None:
-        self.dimensions = merge(x.shape, x.strides, plan.axes)
-        sizes = tuple(d.size for d in self.dimensions)
-        strides = tuple(d.stride for d in self.dimensions)
+    def __init__(self, x: Any, plan: Plan, block: int = BLOCK) -> None:
+        self._dimensions = merge(x.shape, x.strides, plan.axes)
+        sizes = tuple(d.size for d in self._dimensions)
+        strides = tuple(d.stride for d in self._dimensions)
         self._view = np.lib.stride_tricks.as_strided(x, sizes, strides, writeable=False)
-        self._kept = tuple(i for i, d in enumerate(self.dimensions) if not d.reduced)
-        self._reduced = tuple(i for i, d in enumerate(self.dimensions) if d.reduced)
+        self._kept = tuple(i for i, d in enumerate(self._dimensions) if not d.reduced)
+        self._reduced = tuple(i for i, d in enumerate(self._dimensions) if d.reduced)
         self.kept = tuple(sizes[i] for i in self._kept)
         self.reduced = tuple(sizes[i] for i in self._reduced)
         self.terms = math.prod(self.reduced)
         self.elements = math.prod(sizes)
         self._plan = plan
         self._shape = x.shape
-        self.lengths = self._block_lengths(sizes)
+        self._lengths = self._block_lengths(sizes, block)
+        # Whether a block has kept dimensions between reduced ones, or none reduced: it becomes rows.
+        between = range(self._reduced[0], self._reduced[-1] + 1) if self._reduced else ()
+        self._apart = not self._reduced or any(
+            i in self._kept and self._lengths[i] > 1 for i in between
+        )
+        self._stretch = tuple(self._lengths[i] for i in self._reduced)
 
-    def _block_lengths(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        left, lengths = BLOCK, [1] * len(sizes)
+    def _block_lengths(self, sizes: tuple[int, ...], block: int) -> tuple[int, ...]:
+        left, results, lengths = block, _RESULTS, [1] * len(sizes)
         for i in reversed(range(len(sizes))):
-            innermost_kept = i == len(sizes) - 1 and i in self._kept and self.terms > 1
-            length = lengths[i] = max(1, min(sizes[i], left, _WIDEST if innermost_kept else left))
-            left //= length
-            if length < sizes[i] and not innermost_kept:
+            columns = i == len(sizes) - 1 and i in self._kept
+            most = min(left, results) if i in self._kept else left
+            if columns:
+                most = min(most, block // min(self.terms, _TALL))
+            lengths[i] = max(1, min(sizes[i], most))
+            left //= lengths[i]
+            if i in self._kept:
+                results //= lengths[i]
+            if lengths[i] < sizes[i] and not columns:
                 break
         return tuple(lengths)
 
     def results(self) -> Iterator[Box]:
         """Yield boxes that cover the results."""
-        return boxes(self.kept, tuple(self.lengths[i] for i in self._kept))
+        return boxes(self.kept, tuple(self._lengths[i] for i in self._kept))
 
     def blocks(self, box: Box) -> Iterator[Any]:
         """Yield views (outer kept, reduced, inner kept) or copies that together hold a box's terms."""
-        for inner in boxes(self.reduced, tuple(self.lengths[i] for i in self._reduced)):
+        for inner in boxes(self.reduced, self._stretch):
             yield self._as_matrix(self._view[self._where(box, inner)])
 
     def _where(self, box: Box, inner: Box) -> Box:
-        where = [slice(None)] * len(self.dimensions)
+        where = [slice(None)] * len(self._dimensions)
         for i, part in zip((*self._kept, *self._reduced), (*box, *inner), strict=True):
             where[i] = part
         return tuple(where)
 
     def _as_matrix(self, block: Any) -> Any:
-        long = [i for i, size in enumerate(block.shape) if size > 1]
-        places = [place for place, i in enumerate(long) if i in self._reduced]
-        first = places[0] if places else len(long)
-        last = first + len(places)
-        if places and places[-1] >= last:  # kept dimensions lie between reduced ones
-            rows = math.prod(block.shape[i] for i in self._kept)
-            return block.transpose([*self._kept, *self._reduced]).reshape(rows, -1, 1)
-        sizes = [block.shape[i] for i in long]
-        return block.reshape(
-            math.prod(sizes[:first]), math.prod(sizes[first:last]), math.prod(sizes[last:])
-        )
+        if not self._apart:
+            sizes = block.shape
+            first, last = self._reduced[0], self._reduced[-1] + 1
+            return block.reshape(
+                math.prod(sizes[:first]), math.prod(sizes[first:last]), math.prod(sizes[last:])
+            )
+        rows = math.prod(block.shape[i] for i in self._kept)
+        return block.transpose([*self._kept, *self._reduced]).reshape(rows, -1, 1)
+
+    def first_terms(self, box: Box) -> Any:
+        """Return the first term of each result of a box, flat."""
+        return self._view[self._where(box, (slice(0, 1),) * len(self._reduced))].reshape(-1)
 
     def rows(self, box: Box, chosen: Any) -> Iterator[Iterator[Any]]:
         """Yield, run by run of the chosen results of a box, matrices with their terms as rows.
@@ -108,10 +123,10 @@ class Walk:
 
     def in_place(self, flat: Any, keepdims: bool) -> Any:
         """Return what is in memory order as an array of the result's shape, without a copy."""
-        order = [axis for i in self._kept for axis in self.dimensions[i].axes]
+        order = [axis for i in self._kept for axis in self._dimensions[i].axes]
         unmerged = flat.reshape(tuple(self._shape[axis] for axis in order))
         result = unmerged.transpose([order.index(axis) for axis in sorted(order)])
         return result.reshape(replace(self._plan, keepdims=keepdims).result_shape(self._shape))
 
     def __str__(self) -> str:
-        return ", ".join(str(d) for d in self.dimensions) or "one element"
+        return ", ".join(str(d) for d in self._dimensions) or "one element"

@@ -14,21 +14,25 @@ from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 
 from xpreduce_numpy import careful
-from xpreduce_numpy.blocks import Float64Buffer
+from xpreduce_numpy.blocks import Scratch
 from xpreduce_numpy.walk import Walk
 
 _TILE = 2**10
+_SHORT = 2**6
+
+BLOCK = 2**17
+"""Elements in a block, fewer than elsewhere: each is gone through seven times."""
 
 
 class WideSums:
     """Sums of the terms of one array, box by box."""
 
-    def __init__(self, walk: Walk, reduction: Reduction) -> None:
-        self._walk = walk
+    def __init__(self, x: Any, reduction: Reduction) -> None:
+        self.walk = Walk(x, reduction.plan, BLOCK)
         self._reduction = reduction
         self._algebra = algebra_of(reduction)
         self._square = reduction.operator.lift == "square"
-        self._first, self._second = Float64Buffer(walk.elements), Float64Buffer(walk.elements)
+        self._scratch = Scratch()
 
     @property
     def kernel(self) -> str:
@@ -41,7 +45,7 @@ class WideSums:
         state = self._of(box)
         wrong = self._out_of_range(state[0]) | self._near_tie(state[0], state[1])
         return careful.mended(
-            self._algebra.finish(np, state), self._walk, self._reduction, box, wrong
+            self._algebra.finish(np, state), self.walk, self._reduction, box, wrong
         )
 
     def state(self, box: Box) -> State:
@@ -50,18 +54,19 @@ class WideSums:
         level = np.zeros(high.shape, np.int8)
         chosen = np.flatnonzero(self._out_of_range(high))
         if chosen.size:
-            right = careful.state(self._walk, self._reduction, box, chosen)
+            right = careful.state(self.walk, self._reduction, box, chosen)
             high[chosen], low[chosen], level[chosen] = right[0], right[1], right[3]
         return high, low, count, level
 
     def _of(self, box: Box) -> State:
         """Return the unscaled state of a box."""
         total: Any = None
-        for block in self._walk.blocks(box):
-            sums = self._squares(block) if self._square else self._plain(block)
+        for block in self.walk.blocks(box):
+            block = self._long(block)
+            sums = self._squares(block) if self._square else self._sum_along(block, None)
             total = sums if total is None else pairs.add(np, total, sums)
         high, low = total[0].reshape(-1), total[1].reshape(-1)
-        return high, low, np.asarray(self._walk.terms), np.zeros((), np.int8)
+        return high, low, np.asarray(self.walk.terms), np.zeros((), np.int8)
 
     def _out_of_range(self, high: Any) -> Any:
         """Return where a sum must be computed with scaling: it overflowed, or its terms lost digits."""
@@ -76,8 +81,35 @@ class WideSums:
         bound = high * 2.0**-62
         return high + (low - bound) != high + (low + bound)
 
-    def _plain(self, block: Any) -> tuple[Any, Any]:
-        return pairs.sum_along(np, _native(block), None, 1)
+    def _sum_along(self, high: Any, low: Any | None) -> tuple[Any, Any]:
+        """Sum along the middle by halves, like `pairs.sum_along` but in scratch memory."""
+        a, r, b = high.shape
+        level = 0
+        while r > 1:
+            half, odd = divmod(r, 2)
+            level += 1
+            s, e = (
+                self._scratch.array(f"{name} {level % 2}", (a, half + odd, b)) for name in ("sum", "error")
+            )
+            x, y = high[:, :half], high[:, half : 2 * half]
+            total, error = s[:, :half], e[:, :half]
+            t = self._scratch.array("t", total.shape)
+            np.add(x, y, out=total)  # two_sum: total + error is x + y
+            np.subtract(total, x, out=t)
+            np.subtract(y, t, out=error)
+            np.subtract(total, t, out=t)
+            np.subtract(x, t, out=t)
+            error += t
+            if low is not None:
+                np.add(low[:, :half], low[:, half : 2 * half], out=t)
+                error += t
+            if odd:
+                s[:, half] = high[:, -1]
+                e[:, half] = 0.0 if low is None else low[:, -1]
+            high, low, r = s, e, half + odd
+        if low is None:
+            return high[:, 0].copy(), np.zeros((a, b))
+        return pairs.normalised(np, (high[:, 0], low[:, 0]))
 
     def _squares(self, block: Any) -> tuple[Any, Any]:
         """Sum squares tile by tile.
@@ -86,26 +118,35 @@ class WideSums:
         their squares stays below 2**53 * u**2: it is exact in any order. The rest, (x + h) * l, is
         smaller by 2**25, so that plain sums of 2**10 of them leave an error below 2**-62 of the whole.
         """
-        block = _native(block)
         a, r, b = block.shape
         whole = r - r % _TILE if r > _TILE else 0
         total: Any = None
         for part in (block[:, :whole], block[:, whole:]):
             if part.size:
                 tile = part.reshape(a, -1, min(part.shape[1], _TILE), b)
-                sums = pairs.sum_along(np, *self._tile_squares(tile), 1)
+                sums = self._tile_squares(tile)
                 total = sums if total is None else pairs.add(np, total, sums)
         return total
 
     def _tile_squares(self, x: Any) -> tuple[Any, Any]:
+        a, tiles, _, b = x.shape
         size = np.sqrt(_dot(x, x))
         sigma = np.ldexp(1.5, np.frexp(size)[1] + 26)[:, :, None]
-        h = np.add(x, sigma, out=self._first.shaped(x.shape))
+        h = np.add(x, sigma, out=self._scratch.array("h", x.shape))
         h -= sigma
-        rest = np.subtract(x, h, out=self._second.shaped(x.shape))
+        rest = np.subtract(x, h, out=self._scratch.array("l", x.shape))
         high = _dot(h, h)
         h += x
-        return high, _dot(h, rest)
+        return self._sum_along(high.reshape(a, tiles, b), _dot(h, rest).reshape(a, tiles, b))
+
+    def _long(self, block: Any) -> Any:
+        """Return a block of native floats whose inner loops are long, copied where they are short."""
+        a, r, b = block.shape
+        if a > 1 and b < _SHORT and (b > 1 or r < _SHORT):
+            turned = self._scratch.array("turned", (1, r, a * b))
+            turned.reshape(r, a, b)[...] = block.transpose(1, 0, 2)
+            return turned
+        return block if block.dtype.isnative else block.astype(np.float64)
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -113,7 +154,3 @@ def _dot(x: Any, y: Any) -> Any:
     if x.shape[-1] == 1:
         return np.vecdot(x[..., 0], y[..., 0])[..., None]
     return np.einsum("atrb,atrb->atb", x, y)
-
-
-def _native(block: Any) -> Any:
-    return block if block.dtype.isnative else block.astype(np.float64)

@@ -51,9 +51,12 @@ class Plan:
 
     def result_shape(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the result's shape for an input of this shape."""
-        if self.keepdims:
-            return tuple(1 if axis in self.axes else size for axis, size in enumerate(shape))
-        return tuple(shape[axis] for axis in self.kept)
+        if not self.keepdims:
+            return tuple([shape[axis] for axis in self.kept])
+        sizes = list(shape)
+        for axis in self.axes:
+            sizes[axis] = 1
+        return tuple(sizes)
 
 
 def plan(name: str, ndim: int, axes: tuple[int, ...] | None, keepdims: object, noop: object) -> Plan:

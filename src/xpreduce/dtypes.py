@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
     """One dtype, known by the name that every array library gives it.
 
@@ -27,6 +27,9 @@ class DType:
     bits: int
     maximum: float | int
     minimum: float | int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DTYPES.__getitem__, (self.name,)  # one object each, in every process
 
     @property
     def is_float(self) -> bool:

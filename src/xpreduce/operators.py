@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from xpreduce.dtypes import NUMERIC
 
@@ -12,7 +12,7 @@ Combine = Literal["sum"]
 Finish = Literal["identity", "sqrt"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Operator:
     """One reduction: ``finish(combine(lift(x) for x in the set))``.
 
@@ -50,6 +50,9 @@ class Operator:
 
     def __str__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return find, (self.name,)  # one object each, in every process: they compare by identity
 
     def empty_value(self, kind: str) -> float | int:
         """Return the value of an empty set for dtypes of this kind."""
