@@ -15,9 +15,6 @@ from xpreduce.tiles import Box, boxes
 BLOCK = 2**18
 """Elements in a block: 2 MiB of float64, measured best of 2**12 to 2**19 on a core with 1 MiB of L2."""
 
-_RESULTS = 15 * 2**10
-"""Results in a box: float64 arrays of them stay below 128 KiB, from which on malloc asks the system."""
-
 _TALL = 2**5
 """Rows that a block of columns has room for: more would make its rows short, fewer its sums many."""
 
@@ -42,7 +39,6 @@ class Walk:
         self.kept = tuple(sizes[i] for i in self._kept)
         self.reduced = tuple(sizes[i] for i in self._reduced)
         self.terms = math.prod(self.reduced)
-        self.elements = math.prod(sizes)
         self._plan = plan
         self._shape = x.shape
         self._lengths = self._block_lengths(sizes, block)
@@ -54,16 +50,12 @@ class Walk:
         self._stretch = tuple(self._lengths[i] for i in self._reduced)
 
     def _block_lengths(self, sizes: tuple[int, ...], block: int) -> tuple[int, ...]:
-        left, results, lengths = block, _RESULTS, [1] * len(sizes)
+        left, lengths = block, [1] * len(sizes)
         for i in reversed(range(len(sizes))):
             columns = i == len(sizes) - 1 and i in self._kept
-            most = min(left, results) if i in self._kept else left
-            if columns:
-                most = min(most, block // min(self.terms, _TALL))
+            most = block // min(self.terms, _TALL) if columns else left
             lengths[i] = max(1, min(sizes[i], most))
             left //= lengths[i]
-            if i in self._kept:
-                results //= lengths[i]
             if lengths[i] < sizes[i] and not columns:
                 break
         return tuple(lengths)
