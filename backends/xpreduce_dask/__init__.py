@@ -15,6 +15,7 @@ from typing import Any
 import dask
 import dask.array as da
 from dask.array.utils import meta_from_array
+
 from xpreduce import dispatch
 from xpreduce.protocol import Reduction, State, Status
 
@@ -101,7 +102,7 @@ def _width(x: Any, reduction: Reduction) -> int:
     """Return how many states one merge takes: many small ones, few large ones."""
     results = math.prod(max(x.chunks[axis], default=0) for axis in reduction.plan.kept)
     if math.isnan(results):
-        return _WIDTHS[0] ** len(reduction.plan.axes)
+        return int(_WIDTHS[0] ** len(reduction.plan.axes))
     state_bytes = 24 * max(1, results)
     return int(min(max(_MERGED_BYTES // state_bytes, _WIDTHS[0]), _WIDTHS[1]))
 

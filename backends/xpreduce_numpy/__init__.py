@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from xpreduce import dtypes
 from xpreduce.algebra import algebra_of
 from xpreduce.protocol import Reduction, State, Status
-
 from xpreduce_numpy import small
 from xpreduce_numpy.integers import IntegerSums
 from xpreduce_numpy.narrow import NarrowSums
@@ -46,7 +46,7 @@ def reduce(x: Any, reduction: Reduction) -> Any:
         return np.full(shape, reduction.operator.empty_value(reduction.result.kind), dtype)
     sums = _sums(x, reduction)
     walk = sums.walk
-    out = np.empty(walk.kept, dtype)
+    out: Any = np.empty(walk.kept, dtype)
     with np.errstate(all="ignore"):
         for box in walk.results():
             part = out[(*box, ...)]  # the ellipsis keeps an array where no dimension is left
@@ -73,8 +73,7 @@ def partial(x: Any, reduction: Reduction) -> State:
                     view = total[(*box, ...)]
                     view[...] = part.reshape(view.shape)
     return tuple(
-        walk.in_place(total, True) if part.ndim else total
-        for total, part in zip(whole, state, strict=True)
+        walk.in_place(total, True) if part.ndim else total for total, part in zip(whole, state, strict=True)
     )
 
 

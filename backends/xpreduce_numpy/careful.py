@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from xpreduce.algebra import algebra_of
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-
 from xpreduce_numpy.walk import Walk
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from xpreduce.algebra import algebra_of, limbs
 from xpreduce.algebra.integer_sums import LONGEST_ROW, IntegerSum
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-
 from xpreduce_numpy.walk import Walk
+
+BLOCK = 2**16
+"""Elements in a block: their digits and limbs take some 30 times as many bytes."""
 
 _INT64 = 2**63
 _HALF = 16  # bits of a digit of a 32-bit integer
@@ -25,7 +28,7 @@ class IntegerSums:
     def __init__(self, x: Any, reduction: Reduction) -> None:
         algebra = algebra_of(reduction)
         assert isinstance(algebra, IntegerSum)
-        self.walk = Walk(x, reduction.plan)
+        self.walk = Walk(x, reduction.plan, BLOCK)
         self._algebra = algebra
 
     def results(self, box: Box) -> Any:
@@ -92,7 +95,7 @@ class _Total:
         self.bound = 0
         self._size = size
         self._pending: dict[int, tuple[Any, int]] = {}
-        self._limbs: Any = None
+        self._limbs: limbs.Limbs | None = None
 
     def add(self, bit: int, values: Any, bound: int) -> None:
         """Add ``values * 2**bit``, where no value exceeds `bound` in size."""
@@ -122,4 +125,5 @@ class _Total:
         for bit, (values, _) in self._pending.items():
             self._place(bit, values)
         self._pending.clear()
+        assert self._limbs is not None
         return self._limbs

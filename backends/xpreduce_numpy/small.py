@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from xpreduce.protocol import Reduction
 
 MOST = 2**11

@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from xpreduce.axes import Plan
 from xpreduce.layout import merge
 from xpreduce.tiles import Box, boxes
-
-BLOCK = 2**18
-"""Elements in a block: 2 MiB of float64, measured best of 2**12 to 2**19 on a core with 1 MiB of L2."""
 
 _TALL = 2**5
 """Rows that a block of columns has room for: more would make its rows short, fewer its sums many."""
@@ -29,7 +27,7 @@ class Walk:
     is a slice for each kept dimension.
     """
 
-    def __init__(self, x: Any, plan: Plan, block: int = BLOCK) -> None:
+    def __init__(self, x: Any, plan: Plan, block: int) -> None:
         self._dimensions = merge(x.shape, x.strides, plan.axes)
         sizes = tuple(d.size for d in self._dimensions)
         strides = tuple(d.stride for d in self._dimensions)
@@ -44,9 +42,7 @@ class Walk:
         self._lengths = self._block_lengths(sizes, block)
         # Whether a block has kept dimensions between reduced ones, or none reduced: it becomes rows.
         between = range(self._reduced[0], self._reduced[-1] + 1) if self._reduced else ()
-        self._apart = not self._reduced or any(
-            i in self._kept and self._lengths[i] > 1 for i in between
-        )
+        self._apart = not self._reduced or any(i in self._kept and self._lengths[i] > 1 for i in between)
         self._stretch = tuple(self._lengths[i] for i in self._reduced)
 
     def _block_lengths(self, sizes: tuple[int, ...], block: int) -> tuple[int, ...]:

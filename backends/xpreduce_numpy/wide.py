@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from xpreduce.algebra import algebra_of, pairs
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-
 from xpreduce_numpy import careful
 from xpreduce_numpy.blocks import Scratch
 from xpreduce_numpy.walk import Walk
@@ -43,16 +43,14 @@ class WideSums:
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
         state = self._of(box)
-        wrong = self._out_of_range(state[0]) | self._near_tie(state[0], state[1])
-        return careful.mended(
-            self._algebra.finish(np, state), self.walk, self._reduction, box, wrong
-        )
+        wrong = self._out_of_range(box, state[0]) | self._near_tie(state[0], state[1])
+        return careful.mended(self._algebra.finish(np, state), self.walk, self._reduction, box, wrong)
 
     def state(self, box: Box) -> State:
         """Return the state of a box, flat."""
         high, low, count, level = self._of(box)
         level = np.zeros(high.shape, np.int8)
-        chosen = np.flatnonzero(self._out_of_range(high))
+        chosen = np.flatnonzero(self._out_of_range(box, high))
         if chosen.size:
             right = careful.state(self.walk, self._reduction, box, chosen)
             high[chosen], low[chosen], level[chosen] = right[0], right[1], right[3]
@@ -68,11 +66,22 @@ class WideSums:
         high, low = total[0].reshape(-1), total[1].reshape(-1)
         return high, low, np.asarray(self.walk.terms), np.zeros((), np.int8)
 
-    def _out_of_range(self, high: Any) -> Any:
+    def _out_of_range(self, box: Box, high: Any) -> Any:
         """Return where a sum must be computed with scaling: it overflowed, or its terms lost digits."""
-        if not self._square:
-            return ~np.isfinite(high)
-        return ~((high > 2.0**-900) & (high < 2.0**1000))
+        if self._square:
+            # NaN is certain: nothing but NaN among the terms makes it.
+            return ~((high > 2.0**-900) & (high < 2.0**1000)) & (high == high)
+        wrong = ~np.isfinite(high)
+        if wrong.any() and self._largest(box) * self.walk.terms < 2.0**1023:
+            wrong[:] = False  # infinity and NaN came with the terms
+        return wrong
+
+    def _largest(self, box: Box) -> float:
+        """Return the largest size among the finite terms of a box."""
+        return max(
+            float(np.max(np.abs(block), where=np.isfinite(block), initial=0.0))
+            for block in self.walk.blocks(box)
+        )
 
     def _near_tie(self, high: Any, low: Any) -> Any:
         """Return where the error of a sum of squares leaves open to which float64 it rounds."""
@@ -120,13 +129,12 @@ class WideSums:
         """
         a, r, b = block.shape
         whole = r - r % _TILE if r > _TILE else 0
-        total: Any = None
-        for part in (block[:, :whole], block[:, whole:]):
-            if part.size:
-                tile = part.reshape(a, -1, min(part.shape[1], _TILE), b)
-                sums = self._tile_squares(tile)
-                total = sums if total is None else pairs.add(np, total, sums)
-        return total
+        rest = self._tile_squares(block[:, whole:].reshape(a, 1, r - whole, b)) if whole < r else None
+        if not whole:
+            assert rest is not None
+            return rest
+        sums = self._tile_squares(block[:, :whole].reshape(a, -1, _TILE, b))
+        return sums if rest is None else pairs.add(np, sums, rest)
 
     def _tile_squares(self, x: Any) -> tuple[Any, Any]:
         a, tiles, _, b = x.shape

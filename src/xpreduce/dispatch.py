@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
-from xpreduce import portable
 from xpreduce.protocol import Backend
 
 BUILT_IN: dict[str, str] = {"numpy": "xpreduce_numpy", "dask.array": "xpreduce_dask"}
@@ -52,8 +51,8 @@ def named(name: str) -> Backend:
     ValueError
         If there is none of that name; the message lists those there are.
     """
-    if name == portable.name:
-        return cast(Backend, portable)
+    if name == "portable":
+        return _portable()
     known = registered()
     for prefix, package in known.items():
         if name in (prefix, prefix.partition(".")[0]):
@@ -65,7 +64,7 @@ def named(name: str) -> Backend:
 def checked(backend: Backend, x: Any) -> Backend:
     """Return `backend` if it serves arrays of the type of `x`, else raise TypeError with its reason."""
     reason = backend.refusal(type(x))
-    if reason is None and backend is portable:
+    if reason is None and backend is _portable():
         reason = None if _has_namespace(x) else _advice(x)
     if reason is not None:
         raise TypeError(reason)
@@ -128,7 +127,7 @@ def _look_up(x: Any) -> Backend:
     if package is not None:
         backend = checked(load(package), x)
     elif _has_namespace(x):
-        backend = cast(Backend, portable)
+        backend = _portable()
     else:
         raise TypeError(_advice(x))
     _by_type[array_type] = backend
@@ -175,6 +174,10 @@ def _scan() -> dict[str, str]:
     return _third_party
 
 
+def _portable() -> Backend:
+    return load("xpreduce.portable")
+
+
 def _has_namespace(x: Any) -> bool:
     import array_api_compat
 
@@ -185,8 +188,7 @@ def _advice(x: Any) -> str:
     kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
     if isinstance(x, (bool, int, float, complex, list, tuple, range)):
         return (
-            f"a {kind} is not an array; make one first, for example with numpy.asarray(data, "
-            'dtype="float32")'
+            f'a {kind} is not an array; make one first, for example with numpy.asarray(data, dtype="float32")'
         )
     known = ", ".join(registered())
     return (

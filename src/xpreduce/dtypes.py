@@ -29,7 +29,7 @@ class DType:
     minimum: float | int
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DTYPES.__getitem__, (self.name,)  # one object each, in every process
+        return _known, (self.name,)  # one object each, in every process
 
     @property
     def is_float(self) -> bool:
@@ -62,6 +62,11 @@ DTYPES: dict[str, DType] = {
         _unsigned(64),
     )
 }
+
+
+def _known(name: str) -> DType:
+    return DTYPES[name]
+
 
 NUMERIC: tuple[str, ...] = tuple(DTYPES)
 """The dtypes that every operator takes."""
@@ -106,7 +111,7 @@ def cast_hint(name: str) -> str:
         return "cast it first, to float64"
     if name.startswith(("datetime64", "timedelta64")):
         return "cast it first, to int64"
-    if name.startswith("float8") or name.startswith("float4") or name.startswith("float6"):
+    if name.startswith(("float4", "float6", "float8")):
         return "cast it first, to float16 or float32"
     if name.startswith(("int", "uint")):
         return "cast it first, to int32"

@@ -30,9 +30,7 @@ class Dimension:
         return f"{'reduced' if self.reduced else 'kept'} {self.size}"
 
 
-def merge(
-    shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]
-) -> tuple[Dimension, ...]:
+def merge(shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]) -> tuple[Dimension, ...]:
     """Return the dimensions of an array in memory order, largest stride first, merged where they can be.
 
     Dimensions of length 1 are left out. Two merge where both are reduced or both kept, and the outer one

@@ -17,8 +17,6 @@ from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State, Status
 from xpreduce.tiles import Box, box_size, boxes, extents
 
-name = "portable"
-
 _TILE = 2**17
 """The most elements in a tile: its float64 temporaries take a few MiB."""
 

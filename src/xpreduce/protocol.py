@@ -1,8 +1,8 @@
 """What the core and a backend know of each other: a reduction's description, states, some functions.
 
 A backend is a module (or any object) with the functions of `Backend`, and of `EagerBackend` where its
-arrays hold their values. It serves the arrays of one library. The core has made every check on arguments before it calls one, so a backend never sees a bad
-axis, an unsupported dtype or a no-op.
+arrays hold their values. It serves the arrays of one library. The core has made every check on
+arguments before it calls one, so a backend never sees a bad axis, an unsupported dtype or a no-op.
 
 A *state* is a tuple of arrays that says everything about the values seen so far. `partial` makes one
 from an array, with every reduced dimension kept at length 1; `combine` merges two, is associative and

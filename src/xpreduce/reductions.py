@@ -78,8 +78,8 @@ def reduce_l2(
 
     float16 cannot hold the squares of these, but it holds their norm:
 
-    >>> xpreduce.reduce_l2(np.asarray([600, 800], dtype="float16"), keepdims=False)
-    array(1000., dtype=float16)
+    >>> xpreduce.reduce_l2(np.asarray([300, 400], dtype="float16"), keepdims=False)
+    array(500., dtype=float16)
     """
     return _apply(_L2, data, axes, keepdims, noop_with_empty_axes, backend)
 
@@ -226,8 +226,6 @@ def _reduction(
 ) -> Reduction:
     name = name_of(dtype)
     if name not in op.dtypes:
-        raise TypeError(
-            f"{op.name} takes no {name}; it takes {', '.join(op.dtypes)}: {cast_hint(name)}"
-        )
+        raise TypeError(f"{op.name} takes no {name}; it takes {', '.join(op.dtypes)}: {cast_hint(name)}")
     known = DTYPES[name]
     return Reduction(op, known, known, plan(op.name, ndim, axes, keepdims, noop))

@@ -91,7 +91,5 @@ class IntegerSum:
         # In int64, where 2**64 - 1 is -1: some libraries can do no more with unsigned integers than cast.
         value = limbs.to_int64(state, bits)
         largest = self.result.maximum if self.result.maximum < 2**63 else -1
-        saturated = xp.where(
-            below, xp.full_like(value, self.result.minimum), xp.full_like(value, largest)
-        )
+        saturated = xp.where(below, xp.full_like(value, self.result.minimum), xp.full_like(value, largest))
         return xp.astype(xp.where(good, value, saturated), dtype)

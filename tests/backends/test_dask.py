@@ -1,0 +1,195 @@
+"""The Dask backend: lazy, whatever the chunks, whatever they hold, whoever runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import dask
+import dask.array as da
+import exact
+import numpy as np
+import pytest
+from libraries import BFLOAT16, numpy_dtype
+
+import xpreduce
+
+OPS = ["l2", "sum"]
+
+
+def right(op: str, x: Any, axes: Any, keepdims: bool = True) -> Any:
+    return xpreduce.reduce(op, x, axes=axes, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", [*exact.FLOATS, *exact.INTEGERS])
+def test_dtype_and_meta(op: str, dtype: str) -> None:
+    """dtype, meta and chunks are declared as they come out."""
+    x = da.ones((6, 8), chunks=(2, 3), dtype=numpy_dtype(dtype))
+    for axes in (None, 0, 1, (0, 1)):
+        for keepdims in (True, False):
+            lazy = xpreduce.reduce(op, x, axes=axes, keepdims=keepdims)
+            value = lazy.compute(scheduler="synchronous")
+            assert lazy.dtype == value.dtype == x.dtype
+            assert type(lazy._meta) is np.ndarray
+            assert lazy._meta.dtype == x.dtype
+            assert lazy.shape == value.shape
+            assert lazy._meta.ndim == value.ndim
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_big_endian(op: str) -> None:
+    x = da.from_array(np.arange(12.0).reshape(3, 4).astype(">f4"), chunks=2)
+    lazy = xpreduce.reduce(op, x, axes=0)
+    assert lazy.dtype == np.float32
+    assert lazy.dtype.isnative
+    assert lazy.compute().dtype.isnative
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_unknown_chunks(op: str) -> None:
+    """Sizes that nobody knows until they are computed."""
+    values = np.random.default_rng(0).standard_normal((40, 6)).astype("float32")
+    x = da.from_array(values, chunks=(7, 4))
+    some = x[x[:, 0] > 0.5]
+    kept = values[values[:, 0] > 0.5]
+    for axes in (None, 0, 1, (0, 1)):
+        for keepdims in (True, False):
+            got = xpreduce.reduce(op, some, axes=axes, keepdims=keepdims).compute()
+            np.testing.assert_array_equal(got, right(op, kept, axes, keepdims))
+    none = x[x[:, 0] > 100]
+    np.testing.assert_array_equal(xpreduce.reduce(op, none, axes=0).compute(), np.zeros((1, 6), "f4"))
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bfloat16"])
+def test_empty_chunks(op: str, dtype: str) -> None:
+    """Chunks without elements, and arrays without."""
+    values = np.arange(12).reshape(3, 4).astype(numpy_dtype(dtype))
+    x = da.from_array(values, chunks=((0, 3, 0), (0, 4)))
+    for axes in (None, 0, 1):
+        np.testing.assert_array_equal(xpreduce.reduce(op, x, axes=axes).compute(), right(op, values, axes))
+    for shape, chunks in (((0, 4), (1, 2)), ((2, 0, 4), ((1, 1), (0, 0), (4,))), ((0,), ((0, 0, 0),))):
+        empty = da.zeros(shape, chunks=chunks, dtype=numpy_dtype(dtype))
+        for axes in (None, *range(len(shape))):
+            want = right(op, np.zeros(shape, numpy_dtype(dtype)), axes)
+            lazy = xpreduce.reduce(op, empty, axes=axes)
+            got = lazy.compute()
+            assert lazy.shape == got.shape == want.shape
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_same_bits_over_chunkings(op: str) -> None:
+    """float32 results don't depend on chunks or tree."""
+    values = np.random.default_rng(0).standard_normal((200, 300)).astype("float32")
+    for axes in (None, 0, 1):
+        want = right(op, values, axes)
+        for chunks in ((200, 300), (1, 300), (13, 17), (100, 1), (199, 299)):
+            got = xpreduce.reduce(op, da.from_array(values, chunks=chunks), axes=axes).compute()
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads", "processes"])
+def test_schedulers(scheduler: str) -> None:
+    values = np.random.default_rng(0).standard_normal((60, 50))
+    x = da.from_array(values, chunks=(20, 25))
+    lazy = [
+        xpreduce.reduce_l2(x, axes=0),
+        xpreduce.reduce_sum(x),
+        xpreduce.reduce_l2(x.astype(BFLOAT16), axes=1),
+    ]
+    got = dask.compute(*lazy, scheduler=scheduler)
+    want = [right("l2", values, 0), right("sum", values, None), right("l2", values.astype(BFLOAT16), 1)]
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_distributed() -> None:
+    """A real cluster of worker processes."""
+    distributed = pytest.importorskip("distributed")
+    values = np.random.default_rng(0).standard_normal((60, 50)).astype("float32")
+    x = da.from_array(values, chunks=(20, 25))
+    with (
+        dask.config.set({"distributed.worker.daemon": True}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        got = dask.compute(xpreduce.reduce_l2(x, axes=0), xpreduce.reduce_sum(x))
+    np.testing.assert_array_equal(got[0], right("l2", values, 0))
+    np.testing.assert_array_equal(got[1], right("sum", values, None))
+
+
+def test_query_planning() -> None:
+    """Dask's array expressions, off by default, build the same results."""
+    code = """
+        import dask.array as da, numpy as np, xpreduce
+        values = np.arange(24.0).reshape(4, 6)
+        x = da.from_array(values, chunks=(2, 3))
+        for op in ("l2", "sum"):
+            for axes in (None, 0, 1):
+                for keepdims in (True, False):
+                    lazy = xpreduce.reduce(op, x, axes=axes, keepdims=keepdims)
+                    want = xpreduce.reduce(op, values, axes=axes, keepdims=keepdims)
+                    assert lazy.shape == want.shape and lazy.dtype == want.dtype
+                    assert np.array_equal(lazy.compute(scheduler="synchronous"), want)
+        print(type(x).__module__)
+    """
+    env = os.environ | {"DASK_ARRAY__QUERY_PLANNING": "True"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "array_expr" in done.stdout
+
+
+def test_masked_chunks_are_refused() -> None:
+    """A masked meta is refused before anything runs; a masked chunk behind a plain meta, when it runs."""
+    x = da.ma.masked_greater(da.ones((4, 4), chunks=2), 0.5)
+    with pytest.raises(TypeError, match="MaskedArray is a subclass"):
+        xpreduce.reduce_l2(x)
+    hidden = da.ones((4, 4), chunks=2).map_blocks(np.ma.masked_array, meta=np.empty((0, 0)))
+    with pytest.raises(TypeError, match="MaskedArray is a subclass"):
+        xpreduce.reduce_l2(hidden).compute()
+
+
+def test_chunks_of_other_libraries() -> None:
+    """Chunks are reduced by their own library's backend, and the result is of that library."""
+    strict = pytest.importorskip("array_api_strict")
+
+    values = np.arange(24, dtype="f4").reshape(4, 6)
+    x = da.from_array(values, chunks=(2, 3)).map_blocks(
+        strict.asarray, meta=strict.empty((0, 0), dtype=strict.float32)
+    )
+    for op in OPS:  # to one chunk: Dask itself can't put two of them together
+        got = xpreduce.reduce(op, x).compute(scheduler="synchronous")
+        assert type(got) is type(strict.asarray(0))
+        np.testing.assert_array_equal(np.asarray(got), right(op, values, None))
+
+
+def test_use_backend_does_not_reach_the_chunks() -> None:
+    """Forcing the Dask backend is not forcing it on NumPy chunks."""
+    x = da.ones((4, 4), chunks=2)
+    with xpreduce.use_backend("dask"):
+        assert xpreduce.reduce_l2(x).compute(scheduler="synchronous") == 4
+    with pytest.raises(TypeError, match="portable backend goes through an array's values"):
+        xpreduce.reduce_l2(x, backend="portable")
+
+
+def test_one_pass() -> None:
+    """Chunks that hold all terms of their results become results at once: one task each."""
+    x = da.ones((100, 80), chunks=(10, 80))
+    assert len(xpreduce.reduce_l2(x, axes=1).__dask_graph__().layers) == 2
+    assert "each holds all terms" in str(xpreduce.explain("l2", x, 1))
+    assert "made states by xpreduce_numpy" in str(xpreduce.explain("l2", x, 0))
+
+
+def test_elementwise_and_rank_0() -> None:
+    x = da.from_array(np.asarray([-1.0, 2.0]), chunks=1)
+    got = xpreduce.reduce_l2(x, noop_with_empty_axes="elementwise")
+    assert isinstance(got, da.Array)
+    np.testing.assert_array_equal(got.compute(), [1, 2])
+    assert xpreduce.reduce_l2(da.from_array(np.asarray(-3.0))).compute() == 3

@@ -1,0 +1,152 @@
+"""Every code block of the README and of docs/ runs, and prints what the page says.
+
+A page's ``python``, ``pycon`` and ``bash`` blocks run in order, in one temporary folder and (the Python ones)
+in one namespace. A ``text`` block straight after one of them is its output, in which ``...`` stands for
+anything. A block is left out only if an HTML comment on the line above it says so::
+
+    <!-- needs: cluster -->
+    <!-- runs in: .ci/run -->
+
+`test_marked_blocks` lists all that are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MARK = re.compile(r"<!-- (needs|runs in): (.+) -->")
+FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>[\w{}-]*)( .*)?$")
+RUNS = ("python", "pycon", "bash")
+
+#: Page and mark of each block that does not run here.
+MARKED = [
+    ("README.md", "runs in: .ci/run"),
+    ("README.md", "runs in: .ci/run"),
+    ("docs/getting_started.md", "needs: a clone"),
+]
+
+
+@dataclass
+class Block:
+    """One fenced block of a page."""
+
+    language: str
+    line: int
+    code: str
+    mark: str | None = None
+    output: str | None = None
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return a page's fenced blocks; an output is told by the block that prints it."""
+    found: list[Block] = []
+    lines = iter(enumerate(page.read_text().splitlines(), start=1))
+    mark: str | None = None
+    prints: Block | None = None  # the block that a text block found now would be the output of
+    for number, line in lines:
+        if opening := FENCE.fullmatch(line):
+            inside = []
+            for _, text in lines:
+                if text == opening["fence"]:
+                    break
+                inside.append(text)
+            else:
+                raise ValueError(f"{page}:{number}: the block does not end")
+            code = "\n".join(inside) + "\n"
+            if opening["language"] == "text" and prints is not None and mark is None:
+                prints.output = code
+                prints = None
+            else:
+                prints = Block(opening["language"], number, code, mark)
+                found.append(prints)
+                prints = prints if prints.language in RUNS else None
+            mark = None
+        elif line.strip():
+            match = MARK.fullmatch(line)
+            mark = f"{match[1]}: {match[2]}" if match else None
+            prints = None
+    return found
+
+
+def run_python(block: Block, page: Path, names: dict[str, Any]) -> str:
+    """Run a block in `names` and return what it printed."""
+    # Blank lines before it make a traceback name the page's own line.
+    code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, names)
+    return printed.getvalue()
+
+
+def run_pycon(block: Block, page: Path, names: dict[str, Any]) -> None:
+    """Run an interactive session as a doctest."""
+    test = doctest.DocTestParser().get_doctest(block.code, names, page.name, str(page), block.line)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(test, out=report.append, clear_globs=False)
+    names.update(test.globs)
+    assert not report, "".join(report)
+
+
+def run_bash(block: Block, folder: Path) -> str:
+    """Run a block with this interpreter's programs first on the path, and return what it printed."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.code],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page):
+        if block.mark or block.language not in RUNS:
+            continue
+        where = f"{page.name}, line {block.line}"
+        if block.language == "pycon":
+            run_pycon(block, page, names)
+            continue
+        printed = run_bash(block, tmp_path) if block.language == "bash" else run_python(block, page, names)
+        if block.output is not None:
+            same = doctest.OutputChecker().check_output(block.output, printed, doctest.ELLIPSIS)
+            assert same, f"{where} should print\n{block.output}\nbut prints\n{printed}"
+
+
+def test_marked_blocks() -> None:
+    marked = [
+        (str(page.relative_to(ROOT)), block.mark) for page in PAGES for block in blocks(page) if block.mark
+    ]
+    assert marked == MARKED
+
+
+def test_every_language_is_known() -> None:
+    """A block of an unknown language, or of none, would silently not run."""
+    known = {*RUNS, "text", "toml", "json", "{eval-rst}", "{include}", "{toctree}"}
+    unknown = [
+        f"{page.name}, line {block.line}: {block.language!r}"
+        for page in PAGES
+        for block in blocks(page)
+        if block.language not in known
+    ]
+    assert not unknown

@@ -1,0 +1,152 @@
+"""The array libraries that the suite runs over: how each makes arrays, reduces them, and gives them back."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import xpreduce
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+ALL = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64")
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's dtype of this name, bfloat16 included."""
+    return BFLOAT16 if name == "bfloat16" else np.dtype(name)
+
+
+class Library:
+    """One array library, seen from NumPy: every test value goes in and comes out as a NumPy array."""
+
+    name: str
+    dtypes: tuple[str, ...] = ALL
+    correctly_rounded = True
+    """Whether float16, bfloat16 and float32 are always the nearest, not only almost always."""
+
+    def asarray(self, x: Any) -> Any:
+        """Return a NumPy array as an array of this library."""
+        raise NotImplementedError
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        """Return a result as a NumPy array, after checks that it is of this library."""
+        raise NotImplementedError
+
+    def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
+        """Reduce a NumPy array by way of this library."""
+        return self.to_numpy(xpreduce.reduce(op, self.asarray(x), *args, **kwargs))
+
+
+class NumPy(Library):
+    """NumPy arrays that can't be written to."""
+
+    name = "numpy"
+
+    def asarray(self, x: Any) -> Any:
+        x = np.asarray(x).view()
+        x.flags.writeable = False
+        return x
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        assert type(result) is np.ndarray
+        assert result.dtype.isnative
+        return result
+
+
+class NumPyPortable(NumPy):
+    """NumPy arrays through the portable backend."""
+
+    name = "numpy-portable"
+
+    def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
+        with xpreduce.use_backend("portable"):
+            return super().reduce(op, x, *args, **kwargs)
+
+
+class Strict(Library):
+    """array-api-strict with everything off that the standard makes optional."""
+
+    name = "array-api-strict"
+    dtypes = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+
+    def __init__(self) -> None:
+        self.xp = importlib.import_module("array_api_strict")
+        self.xp.set_array_api_strict_flags(
+            boolean_indexing=False, data_dependent_shapes=False, enabled_extensions=()
+        )
+
+    def asarray(self, x: Any) -> Any:
+        return self.xp.asarray(np.array(x, dtype=x.dtype.newbyteorder("=")))
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        assert type(result) is type(self.xp.asarray(0))
+        return np.asarray(result)
+
+
+class Torch(Library):
+    """PyTorch tensors on the CPU."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.torch = importlib.import_module("torch")
+
+    def asarray(self, x: Any) -> Any:
+        x = np.array(x, dtype=x.dtype.newbyteorder("=") if x.dtype != BFLOAT16 else x.dtype, order="C")
+        if x.dtype == BFLOAT16:
+            return self.torch.from_numpy(x.view(np.int16)).view(self.torch.bfloat16)
+        return self.torch.from_numpy(x)
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        assert isinstance(result, self.torch.Tensor)
+        if result.dtype == self.torch.bfloat16:
+            return result.view(self.torch.int16).numpy().view(BFLOAT16)
+        return result.numpy()
+
+
+class Dask(Library):
+    """Dask arrays in several chunks; whatever computes before it is asked to raises."""
+
+    name = "dask"
+    correctly_rounded = False  # states of many terms can't be computed again
+
+    def __init__(self) -> None:
+        self.da = importlib.import_module("dask.array")
+        self.config = importlib.import_module("dask").config
+
+    def asarray(self, x: Any, chunks: Any = None) -> Any:
+        if chunks is None:
+            chunks = tuple(max(1, -(-size // 2)) for size in x.shape)
+        return self.da.from_array(x, chunks=chunks)
+
+    @contextmanager
+    def nothing_computed(self) -> Iterator[None]:
+        """Make every computation raise."""
+
+        def scheduler(*args: Any, **kwargs: Any) -> None:
+            raise AssertionError("something was computed while the graph was built")
+
+        with self.config.set(scheduler=scheduler):
+            yield
+
+    def reduce(self, op: str, x: Any, *args: Any, chunks: Any = None, **kwargs: Any) -> np.ndarray[Any, Any]:
+        with self.nothing_computed():
+            result = xpreduce.reduce(op, self.asarray(x, chunks), *args, **kwargs)
+        return self.to_numpy(result)
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        assert isinstance(result, self.da.Array)
+        values = result.compute(scheduler="synchronous")
+        assert type(values) is np.ndarray
+        assert values.dtype == result.dtype
+        assert result._meta.ndim == values.ndim
+        assert all(n == m or n != n for n, m in zip(result.shape, values.shape, strict=True))
+        return values
+
+
+LIBRARIES: tuple[type[Library], ...] = (NumPy, NumPyPortable, Strict, Torch, Dask)

@@ -1,0 +1,131 @@
+"""The values that other libraries get wrong, on every backend."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from libraries import Library, numpy_dtype
+
+I32 = 2**31 - 1
+TABLE: list[tuple[str, str, list[Any], Any]] = [
+    ("l2", "int32", [50000, 50000], 70710),
+    ("l2", "int32", [65536], 65536),
+    ("l2", "uint32", [65536], 65536),
+    ("l2", "int32", [-128, -128], 181),
+    ("l2", "float16", [300, 300], 424.25),
+    ("l2", "float16", [600, 800], 1000.0),
+    ("l2", "float16", [200] * 4, 400.0),
+    ("l2", "float32", [1e20] * 2, 1.4142136e20),
+    ("l2", "float32", [1e-30] * 2, 1.4142136e-30),
+    ("l2", "float64", [1e200] * 2, 1.414213562373095e200),
+    ("l2", "float64", [1e-200] * 2, 1.414213562373095e-200),
+    ("l2", "float64", [1 / 3, 2 / 3], 0.7453559924999299),
+    ("l2", "bfloat16", [1.0] * 1000, 31.625),
+    ("l2", "float32", [math.nan, math.inf], math.nan),
+    ("l2", "float32", [-math.inf, 1], math.inf),
+    ("l2", "int64", [-(2**63)], 2**63 - 1),
+    ("l2", "int64", [2**62] * 2, 6521908912666391106),
+    ("l2", "uint64", [2**64 - 1], 2**64 - 1),
+    ("l2", "uint64", [2**63, 2**63], 13043817825332782212),
+    ("sum", "int64", [2**53, 1], 9007199254740993),
+    ("sum", "int32", [I32, I32, -I32 - 1, -I32 - 1], -2),
+    ("sum", "int32", [I32, I32], I32),
+    ("sum", "int32", [-I32 - 1, -1], -I32 - 1),
+    ("sum", "int64", [2**63 - 1] * 3 + [-(2**63)] * 3, -3),
+    ("sum", "uint64", [2**64 - 1] * 3, 2**64 - 1),
+    ("sum", "float32", [2**24, 1, 2.0**-60], 16777218.0),
+    ("sum", "float32", [2**24, 1, -(2.0**-60)], 16777216.0),
+    ("sum", "float64", [1.7e308, 1.7e308, -1.7e308], 1.7e308),
+    ("sum", "float64", [1e16, 1.0, -1e16], 1.0),
+    ("sum", "float16", [60000.0, 60000.0, -60000.0], 60000.0),
+    ("sum", "float32", [math.inf, -math.inf], math.nan),
+    ("sum", "float32", [math.inf, 1.0], math.inf),
+    ("sum", "float64", [-0.0, -0.0], -0.0),
+    ("sum", "float64", [-0.0, 0.0], 0.0),
+    ("sum", "float32", [-0.0] * 3, -0.0),
+    ("sum", "float16", [1.0, -1.0], 0.0),
+]
+
+
+@pytest.mark.parametrize("padding", [0, 5, 400, 20000])
+@pytest.mark.parametrize(("op", "dtype", "values", "right"), TABLE)
+def test_value(library: Library, op: str, dtype: str, values: list[Any], right: Any, padding: int) -> None:
+    """Each value alone, and beside zeros that change nothing but which kernel runs."""
+    if dtype not in library.dtypes:
+        pytest.skip(f"{library.name} has no {dtype}")
+    zero = -0.0 if dtype.startswith(("f", "b")) and math.copysign(1, right) < 0 else 0
+    x = np.asarray([*values, *[zero] * padding], numpy_dtype(dtype))
+    got = library.reduce(op, x, keepdims=False)
+    assert got.shape == ()
+    assert got.dtype == x.dtype
+    want = np.asarray(right, x.dtype)
+    if not library.correctly_rounded and padding > 10000 and right == 16777218:
+        # Halfway but for 2**-60: more than a state of so many terms must tell.
+        assert got in (16777216, 16777218)
+        return
+    np.testing.assert_array_equal(got, want)
+    if dtype.startswith(("f", "b")):
+        assert math.copysign(1, float(got)) == math.copysign(1, float(want)) or math.isnan(right)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("op", "dtype", "values", "right"), TABLE)
+def test_value_on_an_axis(
+    library: Library, op: str, dtype: str, values: list[Any], right: Any, axis: int
+) -> None:
+    """Each value in 40 rows and in 40 columns."""
+    if dtype not in library.dtypes:
+        pytest.skip(f"{library.name} has no {dtype}")
+    x = np.stack([np.asarray(values, numpy_dtype(dtype))] * 40, axis=1 - axis)
+    got = library.reduce(op, x, axes=axis, keepdims=False)
+    np.testing.assert_array_equal(got, np.full(40, right, x.dtype))
+
+
+LARGE: list[tuple[str, str, tuple[int, ...], float, Any, float]] = [
+    ("l2", "float32", (10000, 10000), 1.0, None, 10000.0),
+    ("sum", "float32", (20_000_000, 2), 1.0, 0, 2e7),
+    ("sum", "float32", (20_000_000,), 0.1, None, 2000000.0),
+    ("sum", "float16", (4000, 2), 1.0, 0, 4000.0),
+]
+
+
+@pytest.mark.parametrize(("op", "dtype", "shape", "value", "axes", "right"), LARGE)
+def test_large(
+    library: Library, op: str, dtype: str, shape: tuple[int, ...], value: float, axes: Any, right: float
+) -> None:
+    """Sums of so many terms that their own dtype would stop counting."""
+    if dtype not in library.dtypes:
+        pytest.skip(f"{library.name} has no {dtype}")
+    got = library.reduce(op, np.full(shape, value, dtype), axes=axes, keepdims=False)
+    np.testing.assert_array_equal(got, np.full(got.shape, right, dtype))
+
+
+@pytest.mark.parametrize("op", ["l2", "sum"])
+@pytest.mark.parametrize("shape", [(2, 0, 4), (0,), (0, 3), (3, 0)])
+def test_empty(library: Library, op: str, shape: tuple[int, ...]) -> None:
+    """Sets without values are +0, and results without elements keep their shape."""
+    for dtype in library.dtypes:
+        x = np.zeros(shape, numpy_dtype(dtype))
+        for axes in [None, *range(len(shape))]:
+            for keepdims in (True, False):
+                got = library.reduce(op, x, axes=axes, keepdims=keepdims)
+                want = np.sum(x.astype("f8"), axis=axes, keepdims=keepdims)
+                assert got.shape == want.shape
+                assert got.dtype == x.dtype
+                np.testing.assert_array_equal(got, np.zeros(want.shape, x.dtype))
+                assert not np.signbit(got.astype("f8")).any()
+
+
+@pytest.mark.parametrize("op", ["l2", "sum"])
+def test_rank_0(library: Library, op: str) -> None:
+    """Rank 0 has one element and no axes."""
+    for dtype in library.dtypes:
+        x = np.asarray(3, numpy_dtype(dtype))
+        for axes in (None, (), []):
+            got = library.reduce(op, x, axes=axes)
+            assert got.shape == ()
+            assert got.dtype == x.dtype
+            assert got == 3
