@@ -1,0 +1,89 @@
+"""What xpreduce is compared with: for each operator, the ways in which NumPy and Dask users write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import xpreduce
+
+Reduction = Callable[[Any, tuple[int, ...]], Any]
+
+OURS = "xpreduce"
+
+
+def einsum_of(copies: int) -> Reduction:
+    """Return the sum over `axes` of the product of `copies` times the array, by np.einsum."""
+
+    def reduce(x: Any, axes: tuple[int, ...]) -> Any:
+        every = list(range(x.ndim))
+        kept = [axis for axis in every if axis not in axes]
+        total = np.einsum(*[x, every] * copies, kept)
+        return np.sqrt(total) if copies == 2 else total
+
+    return reduce
+
+
+def vecdot(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return the square root of np.vecdot; it takes one axis."""
+    if len(axes) != 1:
+        raise NotImplementedError("np.vecdot reduces one axis")
+    return np.sqrt(np.vecdot(x, x, axis=axes[0]))
+
+
+NUMPY: dict[str, dict[str, Reduction]] = {
+    "ReduceL2": {
+        OURS: lambda x, axes: xpreduce.reduce_l2(x, axes),
+        "numpy formula": lambda x, axes: np.sqrt(np.sum(np.square(x), axis=axes, keepdims=True)),
+        "np.einsum": einsum_of(2),
+        "np.linalg.norm": lambda x, axes: np.linalg.norm(x, axis=axes if len(axes) > 1 else axes[0]),
+        "np.vecdot": vecdot,
+    },
+    "ReduceSum": {
+        OURS: lambda x, axes: xpreduce.reduce_sum(x, axes),
+        "numpy formula": lambda x, axes: np.sum(x, axis=axes, keepdims=True),
+        "np.einsum": einsum_of(1),
+    },
+}
+
+
+def dask_norm(x: Any, axes: tuple[int, ...] | None) -> Any:
+    """Return da.linalg.norm; it takes one axis, two, or all."""
+    import dask.array as da
+
+    if axes is None:
+        return da.linalg.norm(x)
+    return da.linalg.norm(x, axis=axes if len(axes) > 1 else axes[0])
+
+
+def dask_formula(x: Any, axes: tuple[int, ...] | None) -> Any:
+    """Return the square root of the sum of squares, as a Dask user writes it."""
+    import dask.array as da
+
+    return da.sqrt((x**2).sum(axis=axes))
+
+
+#: Each returns a lazy Dask array.
+DASK: dict[str, dict[str, Callable[[Any, tuple[int, ...] | None], Any]]] = {
+    "ReduceL2": {
+        OURS: lambda x, axes: xpreduce.reduce_l2(x, axes),
+        "da.linalg.norm": dask_norm,
+        "dask formula": dask_formula,
+    },
+    "ReduceSum": {
+        OURS: lambda x, axes: xpreduce.reduce_sum(x, axes),
+        "dask formula": lambda x, axes: x.sum(axis=axes),
+    },
+}
+
+
+def try_out(peer: Reduction, x: Any, axes: tuple[int, ...]) -> None:
+    """Run a peer on a small part of an array; NotImplementedError where it can't serve dtype or axes."""
+    corner = x[tuple(slice(2) for _ in x.shape)]
+    try:
+        with np.errstate(all="ignore"):
+            peer(corner, axes)
+    except (TypeError, ValueError) as error:
+        raise NotImplementedError(str(error)) from error
