@@ -121,8 +121,9 @@ def backends() -> dict[str, Installed]:
     Returns
     -------
     dict of str to Installed
-        By the name that `use_backend` takes. Every array library that is installed is imported to ask
-        for its version; one that is broken or missing is listed with the reason and breaks nothing.
+        By the name that `use_backend` takes. The fields of each are ``serves``, ``package``,
+        ``version``, ``ready`` and ``note``. Every library that has a backend is imported to ask for its
+        version; one that is broken or missing is listed with the reason and breaks nothing.
 
     Examples
     --------
