@@ -27,7 +27,7 @@ BLOCK = 2**18
 DEPTH = 2**10 - 1
 """The most additions that may follow one another in plain float64."""
 
-_MOST_EXACT = 2**6
+_MOST_EXACT = 2**4
 """Terms up to which it is worth to ask whether sums are exact."""
 
 _FEW = 2**14
