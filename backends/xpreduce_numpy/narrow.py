@@ -223,7 +223,11 @@ def _row_sums(rows: Any, square: bool) -> tuple[Any, int]:
     total, depth = None, 0
     for part in (rows[:, :whole].reshape(a, -1, _TILE), rows[:, whole:].reshape(a, 1, -1)):
         if part.size:
-            tiles = np.vecdot(part, part) if square else np.add.reduce(part, axis=-1)
+            length = part.shape[2]
+            if square:
+                tiles = np.vecdot(part, part)
+            else:
+                tiles = _products(part.reshape(-1, length), np.ones((length, 1))).reshape(a, -1)
             sums = np.add.reduce(tiles, axis=-1)
             total = sums if total is None else total + sums
             depth = max(depth, part.shape[1] + part.shape[2])
