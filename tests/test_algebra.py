@@ -26,17 +26,17 @@ class Sound:
 
 
 def reduction(op: str, x: Any, axes: Any) -> Any:
-    return prepare(operators.find(op), x, axes, True, False, None)[1]
+    return prepare(operators.find(op), x, axes, True, False, None, None)[1]
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda b: b.__name__)
-@pytest.mark.parametrize("op", ["l2", "sum"])
-@settings(max_examples=80, deadline=None)
+@pytest.mark.parametrize("op", exact.OPERATORS)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_pieces_in_any_order(backend: Any, op: str, data: st.DataObject) -> None:
     """Pieces, combined in any order and any tree, finish to the exact value of the whole."""
     dtype = data.draw(st.sampled_from([*exact.FLOATS, *exact.INTEGERS]))
-    x = data.draw(arrays(dtype).filter(lambda x: x.ndim > 0))
+    x = data.draw(arrays(dtype, op).filter(lambda x: x.ndim > 0))
     what = reduction(op, x, 0)
     cuts = sorted(data.draw(st.lists(st.integers(0, x.shape[0]), max_size=4)))
     states = [backend.partial(x[a:b], what) for a, b in zip([0, *cuts], [*cuts, x.shape[0]], strict=True)]
@@ -44,10 +44,10 @@ def test_pieces_in_any_order(backend: Any, op: str, data: st.DataObject) -> None
         a = states.pop(data.draw(st.integers(0, len(states) - 1)))
         b = states.pop(data.draw(st.integers(0, len(states) - 1)))
         states.append(backend.combine(a, b, what))
-    check(Sound(), op, dtype, x, [0], backend.finish(states[0], what))
+    check(Sound(), op, x, [0], backend.finish(states[0], what), dtype)
 
 
-@pytest.mark.parametrize("op", ["l2", "sum"])
+@pytest.mark.parametrize("op", exact.OPERATORS)
 @pytest.mark.parametrize("dtype", [*exact.FLOATS, *exact.INTEGERS])
 def test_empty_is_identity(op: str, dtype: str) -> None:
     """Combining with the state of an empty piece, on either side, changes no bit of the result."""
@@ -59,10 +59,12 @@ def test_empty_is_identity(op: str, dtype: str) -> None:
         want = backend.finish(state, what)
         for combined in (backend.combine(state, empty, what), backend.combine(empty, state, what)):
             assert backend.finish(combined, what).tobytes() == want.tobytes()
-        assert (backend.finish(backend.combine(empty, empty, what), what) == 0).all()
+        nothing = backend.finish(backend.combine(empty, empty, what), what)
+        right = np.full(nothing.shape, exact.reduced(op, [], dtype), nothing.dtype)
+        np.testing.assert_array_equal(nothing.astype("f8"), right.astype("f8"))
 
 
-@pytest.mark.parametrize("op", ["l2", "sum"])
+@pytest.mark.parametrize("op", exact.OPERATORS)
 @pytest.mark.parametrize("dtype", [*exact.FLOATS, *exact.INTEGERS])
 @pytest.mark.parametrize("shape", [(300, 500), (7, 20000), (20000, 7), (100, 30, 50)])
 def test_finish_of_partial_is_reduce(op: str, dtype: str, shape: tuple[int, ...]) -> None:
@@ -77,9 +79,12 @@ def test_finish_of_partial_is_reduce(op: str, dtype: str, shape: tuple[int, ...]
         what = reduction(op, x, axes)
         got = xpreduce_numpy.finish(xpreduce_numpy.partial(x, what), what)
         want = xpreduce_numpy.reduce(x, what)
-        assert got.tobytes() == want.tobytes()
-        with_portable = portable.reduce(x, what)
-        assert with_portable.tobytes() == want.tobytes()
+        for other in (got, portable.reduce(x, what)):
+            if op in exact.LOGARITHMS and dtype == "float64":  # within 2 ulp, not bit for bit
+                unit = np.spacing(np.nanmax(np.maximum(abs(want), 1), initial=1))
+                np.testing.assert_allclose(other, want, rtol=0, atol=2 * unit)
+            else:
+                np.testing.assert_array_equal(other.astype("f8"), want.astype("f8"))
 
 
 def test_states_combine_across_backends() -> None:

@@ -22,11 +22,11 @@ def test_result_has_the_dtype_of_the_input(library: Library, op: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "hint"),
     [
-        ("int8", "cast it first, for example to int32 or float32"),
-        ("int16", "cast it first, for example to int32 or float32"),
-        ("uint8", "cast it first, for example to int32 or float32"),
-        ("uint16", "cast it first, for example to int32 or float32"),
-        ("bool", "cast it first, for example to int32 or float32"),
+        ("int8", 'pass dtype="int32"'),
+        ("int16", 'pass dtype="int32"'),
+        ("uint8", 'pass dtype="int32"'),
+        ("uint16", 'pass dtype="int32"'),
+        ("bool", "cast it first"),
         ("complex64", "real and imaginary parts"),
         ("complex128", "real and imaginary parts"),
     ],

@@ -17,6 +17,8 @@ import dask.array as da
 from dask.array.utils import meta_from_array
 
 from xpreduce import dispatch
+from xpreduce.dtypes import in_namespace
+from xpreduce.portable import quiet
 from xpreduce.protocol import Reduction, State, Status
 
 _MERGED_BYTES = 2**25
@@ -91,7 +93,12 @@ def _result_meta(meta: Any, reduction: Reduction) -> Any:
     plan = reduction.plan
     swap = getattr(meta.dtype, "newbyteorder", None)
     dtype = swap("=") if swap else meta.dtype  # results have native byte order
-    return meta_from_array(meta, ndim=plan.ndim if plan.keepdims else len(plan.kept), dtype=dtype)
+    if reduction.result is not reduction.dtype:
+        import array_api_compat
+
+        dtype = in_namespace(array_api_compat.array_namespace(meta), reduction.result.name)
+    with quiet():  # a meta of rank 0 holds one number, whatever it is, to be cast
+        return meta_from_array(meta, ndim=plan.ndim if plan.keepdims else len(plan.kept), dtype=dtype)
 
 
 def _whole_in_chunks(x: Any, reduction: Reduction) -> bool:

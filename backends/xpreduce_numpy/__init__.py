@@ -13,11 +13,13 @@ from xpreduce import dtypes
 from xpreduce.algebra import algebra_of
 from xpreduce.protocol import Reduction, State, Status
 from xpreduce_numpy import small
+from xpreduce_numpy.extremes import Extremes
+from xpreduce_numpy.general import General
 from xpreduce_numpy.integers import IntegerSums
 from xpreduce_numpy.narrow import NarrowSums
 from xpreduce_numpy.wide import WideSums
 
-Sums = NarrowSums | WideSums | IntegerSums
+Kernel = NarrowSums | WideSums | IntegerSums | Extremes | General
 
 
 def refusal(array_type: type) -> str | None:
@@ -35,7 +37,7 @@ def refusal(array_type: type) -> str | None:
 
 def reduce(x: Any, reduction: Reduction) -> Any:
     """Return the reduction of the whole of `x`."""
-    if 0 < x.size <= small.MOST:
+    if 0 < x.size <= small.MOST and small.serves(reduction):
         result = small.reduce(x, reduction)
         if result is not None:
             return result
@@ -43,14 +45,14 @@ def reduce(x: Any, reduction: Reduction) -> Any:
     dtype = dtypes.in_namespace(np, reduction.result.name)
     if not x.size:
         shape = reduction.plan.result_shape(x.shape)
-        return np.full(shape, reduction.operator.empty_value(reduction.result.kind), dtype)
-    sums = _sums(x, reduction)
-    walk = sums.walk
+        return np.full(shape, reduction.operator.empty_value(reduction.result), dtype)
+    work = _kernel(x, reduction)
+    walk = work.walk
     out: Any = np.empty(walk.kept, dtype)
     with np.errstate(all="ignore"):
         for box in walk.results():
             part = out[(*box, ...)]  # the ellipsis keeps an array where no dimension is left
-            part[...] = sums.results(box).reshape(part.shape)
+            part[...] = work.results(box).reshape(part.shape)
     return walk.in_place(out, reduction.plan.keepdims)
 
 
@@ -61,11 +63,11 @@ def partial(x: Any, reduction: Reduction) -> State:
         if not x.size:
             shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
             return algebra_of(reduction).identity(np, shape, "cpu")
-        sums = _sums(x, reduction)
-        walk = sums.walk
+        work = _kernel(x, reduction)
+        walk = work.walk
         whole: list[Any] = []
         for box in walk.results():
-            state = sums.state(box)
+            state = work.state(box)
             # What has no dimensions in a state is the same for all results.
             whole = whole or [np.empty(walk.kept, s.dtype) if s.ndim else s for s in state]
             for total, part in zip(whole, state, strict=True):
@@ -77,10 +79,16 @@ def partial(x: Any, reduction: Reduction) -> State:
     )
 
 
-def _sums(x: Any, reduction: Reduction) -> Sums:
-    if not reduction.dtype.is_float:
+def _kernel(x: Any, reduction: Reduction) -> Kernel:
+    operator, dtype = reduction.operator, reduction.dtype
+    if operator.combine in ("maximum", "minimum"):
+        return Extremes(x, reduction)
+    if operator.combine == "product" or operator.lift == "exp":
+        return General(x, reduction)
+    if not dtype.is_float:
         return IntegerSums(x, reduction)
-    return (WideSums if reduction.dtype.bits == 64 else NarrowSums)(x, reduction)
+    narrow = dtype.bits < 64 and reduction.result.is_float and reduction.result.bits < 64
+    return NarrowSums(x, reduction) if narrow else WideSums(x, reduction)
 
 
 def combine(a: State, b: State, reduction: Reduction) -> State:
@@ -101,10 +109,10 @@ def kernel(x: Any, reduction: Reduction) -> str:
     """Return in words what `reduce` would run on `x`."""
     if not x.size:
         return "none: the set is empty"
-    if x.size <= small.MOST and reduction.result.name != "bfloat16":
+    if x.size <= small.MOST and small.serves(reduction):
         return f"exact Python numbers: at most {small.MOST} elements"
-    sums = _sums(np.asarray(x), reduction)
-    return f"{sums.kernel}; layout: {sums.walk}"
+    work = _kernel(np.asarray(x), reduction)
+    return f"{work.kernel}; layout: {work.walk}"
 
 
 def status() -> Status:

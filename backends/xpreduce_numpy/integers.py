@@ -34,15 +34,20 @@ class IntegerSums:
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
         total = self._of(box)
-        if self._algebra.root and total.bound < 2**52:
+        sums, result = total.limbs(), self._algebra.result
+        if (
+            self._algebra.last == "sqrt"
+            and not result.is_float
+            and total.bound < min(2**52, result.maximum**2)
+        ):
             # Below 2**52 the float64 root, rounded down, is the integer root.
-            dtype = in_namespace(np, self._algebra.result.name)
-            return np.sqrt(total.limbs()[0] | (total.limbs()[1] << limbs.BITS)).astype(dtype)
-        return self._algebra.finish(np, total.limbs())
+            dtype = in_namespace(np, result.name)
+            return np.sqrt(limbs.to_int64(sums)).astype(dtype)
+        return self._algebra.finish(np, (*sums, np.asarray(self.walk.terms)))
 
     def state(self, box: Box) -> State:
         """Return the state of a box, flat."""
-        return self._of(box).limbs()
+        return (*self._of(box).limbs(), np.asarray(self.walk.terms))
 
     def _of(self, box: Box) -> _Total:
         total = _Total(self._algebra.size)
@@ -51,7 +56,7 @@ class IntegerSums:
             if self._algebra.lift == "square":
                 self._add_squares(total, block, largest)
             else:
-                _add_plain(total, block, largest)
+                _add_plain(total, block, largest, self._algebra.lift == "abs")
         return total
 
     def _add_squares(self, total: _Total, block: Any, largest: int) -> None:
@@ -70,10 +75,13 @@ class IntegerSums:
         rows = block.transpose(0, 2, 1).reshape(-1, terms)
         for start in range(0, terms, LONGEST_ROW):
             part = rows[:, start : start + LONGEST_ROW]
-            total.add_limbs(self._algebra.partial(np, part), largest * largest * part.shape[1])
+            total.add_limbs(self._algebra.partial(np, part)[:-1], largest * largest * part.shape[1])
 
 
-def _add_plain(total: _Total, block: Any, largest: int) -> None:
+def _add_plain(total: _Total, block: Any, largest: int, absolute: bool) -> None:
+    if absolute and block.dtype.kind == "i":
+        # Of a negative x, abs(x) as the unsigned integer of the same bits is right even for the smallest.
+        block = np.abs(block).view(block.dtype.str.replace("i", "u"))
     size = largest * block.shape[1]
     if size < _INT64:
         total.add(0, np.add.reduce(block, axis=1, dtype=np.int64).reshape(-1), size)

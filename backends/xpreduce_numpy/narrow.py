@@ -46,40 +46,52 @@ class NarrowSums:
     kernel = "plain float64 sums, compensated where they leave the rounding open"
 
     def __init__(self, x: Any, reduction: Reduction) -> None:
+        operator = reduction.operator
         self.walk = Walk(x, reduction.plan, BLOCK)
         self._reduction = reduction
         self._scratch = Scratch()
-        self._square = reduction.operator.lift == "square"
-        self._root = reduction.operator.finish == "sqrt"
-        self._result = reduction.result
+        self._lift, self._last = operator.lift, operator.finish
         self._half = reduction.dtype.name if reduction.dtype.bits == 16 else None
-        self._dtype = np.dtype(in_namespace(np, reduction.result.name))
+        self._given = np.dtype(in_namespace(np, reduction.dtype.name))
+        self._result = np.dtype(in_namespace(np, reduction.result.name))
+        terms = self.walk.terms
+        # Where what comes after the sum is exact too, a sum that is exact needs no check.
+        self._may_be_exact = terms <= _MOST_EXACT and (
+            self._last == "identity" or (self._last == "mean" and terms & (terms - 1) == 0)
+        )
 
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
-        if self._square:
-            high, low, _, error = self._of(box)
-            value = high if low is None else high + low
-            if self._root:
-                np.sqrt(value, out=value)
-            results, open_ = self._rounded(value, None, error)
-        else:
-            results, open_ = self._sums(box)
-        return careful.mended(results, self.walk, self._reduction, box, open_)
-
-    def _sums(self, box: Box) -> tuple[Any, Any]:
-        span = Span(self._dtype) if self.walk.terms <= _MOST_EXACT else None
+        span = Span(self._given) if self._may_be_exact and self._lift != "square" else None
         high, low, squares, error = self._of(box, span)
         value = high if low is None else high + low
         if span is not None and span.exact(self.walk.terms):
+            value = value / self.walk.terms if self._last == "mean" else value
             results, open_ = self._cast(value), np.zeros(value.shape, bool)
         else:
-            if squares is None:
-                squares = self._of(box)[2]
-            # By Cauchy and Schwarz this bounds the sum of the terms' sizes, and nothing else that NumPy
-            # can do with a block is as fast as a product.
-            results, open_ = self._rounded(value, np.sqrt(squares * self.walk.terms), error)
-        return results, open_ | self._zero_in_doubt(box, value)
+            sizes = None
+            if self._lift == "identity":
+                squares = self._of(box)[2] if squares is None else squares
+                # By Cauchy and Schwarz this bounds the sum of the terms' sizes, and nothing else that
+                # NumPy can do with a block is as fast as a product.
+                sizes = np.sqrt(squares * self.walk.terms)
+            value, sizes, error = self._finished(value, sizes, error)
+            results, open_ = self._rounded(value, sizes, error)
+        if self._lift == "identity" and self._last != "log":
+            open_ |= self._zero_in_doubt(box, value)
+        return careful.mended(results, self.walk, self._reduction, box, open_)
+
+    def _finished(self, value: Any, sizes: Any, error: float) -> tuple[Any, Any, float]:
+        """Return what becomes of the sums, and of what bounds their errors."""
+        if self._last == "sqrt":
+            return np.sqrt(value, out=value), sizes, error
+        if self._last == "mean":
+            terms = self.walk.terms
+            return value / terms, None if sizes is None else sizes / terms, error + _ULP
+        if self._last == "log":
+            result = np.log(value)
+            return result, sizes * error / value + np.abs(result) * 4 * _ULP, 1.0
+        return value, sizes, error
 
     def _zero_in_doubt(self, box: Box, value: Any) -> Any:
         """Return where a sum is zero and its first term is -0, so that it may be -0 itself."""
@@ -96,7 +108,7 @@ class NarrowSums:
             return careful.state(self.walk, self._reduction, box, np.arange(results))
         high, low, *_ = self._of(box)
         low = np.zeros_like(high) if low is None else low
-        if not self._square:
+        if self._lift == "identity":
             doubt = self._zero_in_doubt(box, high)
             if doubt.any():
                 chosen = np.flatnonzero(doubt)
@@ -115,10 +127,12 @@ class NarrowSums:
         depth = 0
         for block in self.walk.blocks(box):
             values = as_float64(block, self._half, self._scratch)
-            sums, added = _block_sums(values, self._square)
+            if self._lift == "abs":
+                np.abs(values, out=values)
+            sums, added = _block_sums(values, self._lift == "square")
             if span is not None:
                 span.see(block, self._scratch)
-            elif not self._square:
+            elif self._lift == "identity":
                 more, _ = _block_sums(values, True)
                 squares = more if squares is None else squares + more
             if plain is None:
@@ -135,9 +149,9 @@ class NarrowSums:
 
     def _cast(self, value: Any) -> Any:
         """Round float64 once; NumPy's own cast to bfloat16 goes by way of float32."""
-        if self._half == "bfloat16":
-            return pairs.rounded(np, (value, np.zeros_like(value)), self._result)
-        return value.astype(self._dtype)
+        if self._result.name == "bfloat16":
+            return pairs.rounded(np, (value, np.zeros_like(value)), self._reduction.result)
+        return value.astype(self._result)
 
     def _rounded(self, value: Any, sizes: Any, error: float) -> tuple[Any, Any]:
         """Return the results, and where an error up to this share of `sizes` leaves them open.
@@ -146,7 +160,7 @@ class NarrowSums:
         """
         below = self._scratch.array("below", value.shape)
         above = self._scratch.array("above", value.shape)
-        if self._half == "bfloat16":
+        if self._result.name == "bfloat16":
             # The cast goes by way of float32: stay clear of what that step may move onto a tie.
             sizes = (0.0 if sizes is None else sizes * error) + np.abs(value) * 2.0**-21 + 2.0**-148
             error = 1.0
@@ -156,7 +170,7 @@ class NarrowSums:
         else:
             np.subtract(value, sizes * error, out=below)
             np.add(value, sizes * error, out=above)
-        least, most = below.astype(self._dtype), above.astype(self._dtype)
+        least, most = below.astype(self._result), above.astype(self._result)
         open_ = least != most
         if open_.any():
             open_ &= value == value  # NaN is certain

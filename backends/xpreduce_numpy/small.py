@@ -21,6 +21,16 @@ _NARROW = {name: np.dtype(name) for name in ("float16", "float32")}
 Row = list[float]
 
 
+def serves(reduction: Reduction) -> bool:
+    """Whether sums of this operator and dtype can be made this way."""
+    return reduction.dtype is reduction.result and _key(reduction) in _SERVED
+
+
+def _key(reduction: Reduction) -> tuple[str, ...]:
+    operator, dtype = reduction.operator, reduction.dtype
+    return operator.combine, operator.lift, operator.finish, dtype.name if dtype.is_float else "integer"
+
+
 def reduce(x: Any, reduction: Reduction) -> Any | None:
     """Return the reduction of a small array that is not empty, or None where this way can't be sure.
 
@@ -51,10 +61,9 @@ def reduce(x: Any, reduction: Reduction) -> Any | None:
         return None
     if result.bits == 64:
         return np.array(values).reshape(shape)
-    dtype = _NARROW.get(result.name)
-    if dtype is None or max(values) > result.maximum or min(values) < result.minimum:
+    if max(values) > result.maximum or min(values) < result.minimum:
         return None
-    both = np.array([[v * _DOWN for v in values], [v * _UP for v in values]], dtype)
+    both = np.array([[v * _DOWN for v in values], [v * _UP for v in values]], _NARROW[result.name])
     below, above = both.tolist()
     if below != above:
         for i, row in enumerate(rows):
@@ -72,29 +81,69 @@ def _sum(row: list[float]) -> float:
     return total
 
 
-def _norm(row: list[float]) -> float:
+def _mean(row: Row) -> float:
+    return _sum(row) / len(row)
+
+
+def _size(row: Row) -> float:
+    return math.fsum(map(abs, row))
+
+
+def _norm(row: Row) -> float:
     return math.hypot(*row)
 
 
-def _sum_beyond(row: list[float], value: float) -> float:
-    """Return by how much the sum is larger in size than `value`, which has its sign."""
+def _squares(row: Row) -> float:
+    return math.fsum([v * v for v in row])
+
+
+# By how much, or with the same sign as, a result is larger in size than `value`, which has its sign.
+# Squares of what is narrower than float64, and of a tie between two such numbers, are exact.
+
+
+def _sum_beyond(row: Row, value: float) -> float:
     return math.fsum([*row, -value]) * math.copysign(1.0, value)
 
 
-def _norm_beyond(row: list[float], value: float) -> float:
-    """Return a number that has the sign of the norm less `value`, for squares that are exact."""
+def _mean_beyond(row: Row, value: float) -> float:
+    return math.fsum([*row, -value * len(row)]) * math.copysign(1.0, value)
+
+
+def _size_beyond(row: Row, value: float) -> float:
+    return math.fsum([*map(abs, row), -value])
+
+
+def _norm_beyond(row: Row, value: float) -> float:
     return math.fsum([*(v * v for v in row), -value * value])
 
 
-def _integer_norm(row: list[int]) -> int:
-    return math.isqrt(sum(v * v for v in row))
+def _squares_beyond(row: Row, value: float) -> float:
+    return math.fsum([*(v * v for v in row), -value])
+
+
+def _integer_mean(row: list[int]) -> int:
+    total = sum(row)
+    return total // len(row) if total >= 0 else -(-total // len(row))
 
 
 _FLOATS: dict[tuple[str, str], tuple[Callable[[Row], float], Callable[[Row, float], float]]] = {
     ("identity", "identity"): (_sum, _sum_beyond),
+    ("identity", "mean"): (_mean, _mean_beyond),
+    ("abs", "identity"): (_size, _size_beyond),
     ("square", "sqrt"): (_norm, _norm_beyond),
+    ("square", "identity"): (_squares, _squares_beyond),
 }
 _INTEGERS: dict[tuple[str, str], Callable[[list[int]], int]] = {
     ("identity", "identity"): sum,
-    ("square", "sqrt"): _integer_norm,
+    ("identity", "mean"): _integer_mean,
+    ("abs", "identity"): lambda row: sum(map(abs, row)),
+    ("square", "sqrt"): lambda row: math.isqrt(sum(v * v for v in row)),
+    ("square", "identity"): lambda row: sum(v * v for v in row),
+}
+_SERVED = {
+    ("sum", *how, dtype)
+    for how in _FLOATS
+    for dtype in ("integer", "float64", *_NARROW)
+    # Squares of float64 are not exact, and a float64 mean would be rounded twice.
+    if dtype != "float64" or how not in (("square", "identity"), ("identity", "mean"))
 }

@@ -17,7 +17,7 @@ from xpreduce.algebra import algebra_of, pairs
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 from xpreduce_numpy import careful
-from xpreduce_numpy.blocks import Scratch
+from xpreduce_numpy.blocks import Scratch, as_float64
 from xpreduce_numpy.walk import Walk
 
 _TILE = 2**10
@@ -37,6 +37,10 @@ class WideSums:
         self._reduction = reduction
         self._algebra = algebra_of(reduction)
         self._square = reduction.operator.lift == "square"
+        self._absolute = reduction.operator.lift == "abs"
+        # Narrower values and their squares are exact in float64, and far from the ends of its range.
+        self._narrow = reduction.dtype.bits < 64
+        self._half = reduction.dtype.name if reduction.dtype.bits == 16 else None
         self._scratch = Scratch()
 
     kernel = "float64 in two exact slices, compensated and scaled where they leave the rounding open"
@@ -44,20 +48,33 @@ class WideSums:
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
         high, low, error = self._sliced(box)
-        count, level = np.asarray(self.walk.terms), np.zeros((), np.int8)
-        wrong = high + (low - error) != high + (low + error)
+        if self._reduction.result.name == "float64":
+            wrong = high + (low - error) != high + (low + error)
+            results = self._finished(high, low)
+        else:
+            results = self._finished(*pairs.normalised(np, (high, low + error)))
+            others = self._finished(*pairs.normalised(np, (high, low - error)))
+            wrong = results != others
+            if self._reduction.result.is_float:
+                wrong |= np.signbit(results) != np.signbit(others)
         wrong |= self._out_of_range(box, high)
-        if not self._square:
+        if self._reduction.operator.lift == "identity":
             zero = high == 0
             if zero.any():  # only the careful way knows the sign of zero
                 first = self.walk.first_terms(box)
                 wrong |= zero & (first == 0) & np.signbit(first)
-        results = self._algebra.finish(np, (high, low, count, level))
         return careful.mended(results, self.walk, self._reduction, box, wrong)
+
+    def _finished(self, high: Any, low: Any) -> Any:
+        count, level = np.asarray(self.walk.terms), np.zeros((), np.int8)
+        return self._algebra.finish(np, (high, low, count) if self._narrow else (high, low, count, level))
 
     def state(self, box: Box) -> State:
         """Return the state of a box, flat."""
         high, low, _ = self._sliced(box) if self._square else self._added(box)
+        count = np.asarray(self.walk.terms)
+        if self._narrow:
+            return high, low, count
         # A sum of zeros must not be above the level of the small values that it may meet.
         level = -((high == 0) & self._square).astype(np.int8)
         wrong = self._out_of_range(box, high)
@@ -65,10 +82,12 @@ class WideSums:
             chosen = np.flatnonzero(wrong)
             right = careful.state(self.walk, self._reduction, box, chosen)
             high[chosen], low[chosen], level[chosen] = right[0], right[1], right[3]
-        return high, low, np.asarray(self.walk.terms), level
+        return high, low, count, level
 
     def _out_of_range(self, box: Box, high: Any) -> Any:
         """Return where a sum must be computed with scaling: it overflowed, or its terms lost digits."""
+        if self._narrow:
+            return np.zeros(high.shape, bool)
         if self._square:
             # NaN is certain, as nothing but NaN among the terms makes it; so is the zero of zeros.
             wrong = ~((high > 2.0**-900) & (high < 2.0**1000)) & (high == high)
@@ -169,13 +188,17 @@ class WideSums:
         return pairs.normalised(np, (high[:, 0], low[:, 0]))
 
     def _long(self, block: Any) -> Any:
-        """Return a block of native floats whose inner loops are long, copied where they are short."""
+        """Return a block of native float64 whose inner loops are long, copied where they are short."""
+        if self._narrow:
+            block = as_float64(block, self._half, self._scratch)
         a, r, b = block.shape
         if a > 1 and b < _SHORT and (b > 1 or r < _SHORT):
             turned = self._scratch.array("turned", (1, r, a * b))
             turned.reshape(r, a, b)[...] = block.transpose(1, 0, 2)
-            return turned
-        return block if block.dtype.isnative else block.astype(np.float64)
+            block = turned
+        elif not block.dtype.isnative:
+            block = block.astype(np.float64)
+        return np.abs(block, out=self._scratch.array("size", block.shape)) if self._absolute else block
 
 
 def _tiles(block: Any) -> Iterator[Any]:

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
     from xpreduce.axes import AxisError
     from xpreduce.dispatch import use_backend
     from xpreduce.inspection import backends, explain
-    from xpreduce.reductions import reduce, reduce_l2, reduce_sum
+    from xpreduce.reductions import (
+        reduce,
+        reduce_l1,
+        reduce_l2,
+        reduce_log_sum,
+        reduce_log_sum_exp,
+        reduce_max,
+        reduce_mean,
+        reduce_min,
+        reduce_prod,
+        reduce_sum,
+        reduce_sum_square,
+    )
 
 __version__ = "0.1.0"
 
@@ -22,8 +34,16 @@ __all__ = [
     "backends",
     "explain",
     "reduce",
+    "reduce_l1",
     "reduce_l2",
+    "reduce_log_sum",
+    "reduce_log_sum_exp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
     "reduce_sum",
+    "reduce_sum_square",
     "use_backend",
 ]
 
@@ -31,19 +51,16 @@ _HOMES = {
     "AxisError": "axes",
     "backends": "inspection",
     "explain": "inspection",
-    "reduce": "reductions",
-    "reduce_l2": "reductions",
-    "reduce_sum": "reductions",
     "use_backend": "dispatch",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'xpreduce' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"xpreduce.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"xpreduce.{_HOMES.get(name, 'reductions')}"), name)
     globals()[name] = value
     return value
 

@@ -56,10 +56,9 @@ DTYPES: dict[str, DType] = {
         _float("bfloat16", 16, (2 - 2.0**-7) * 2.0**127),
         _float("float32", 32, (2 - 2.0**-23) * 2.0**127),
         _float("float64", 64, (2 - 2.0**-52) * 2.0**1023),
-        _signed(32),
-        _signed(64),
-        _unsigned(32),
-        _unsigned(64),
+        *(_signed(bits) for bits in (8, 16, 32, 64)),
+        *(_unsigned(bits) for bits in (8, 16, 32, 64)),
+        DType("bool", "bool", 8, True, False),
     )
 }
 
@@ -68,8 +67,14 @@ def _known(name: str) -> DType:
     return DTYPES[name]
 
 
-NUMERIC: tuple[str, ...] = tuple(DTYPES)
-"""The dtypes that every operator takes."""
+NUMERIC = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64")
+"""The dtypes that every operator takes and gives."""
+
+ORDERED = (*NUMERIC, "int8", "uint8", "bool")
+"""The dtypes that Max and Min take and give."""
+
+SMALL = ("int8", "int16", "uint8", "uint16")
+"""The dtypes that every operator takes where `dtype=` names another for the result."""
 
 
 def name_of(dtype: Any) -> str:
@@ -103,8 +108,10 @@ def has(xp: Any, name: str) -> bool:
 
 def cast_hint(name: str) -> str:
     """Say which supported dtype would hold the values of an unsupported one, as advice for an error."""
-    if name in ("int8", "int16", "uint8", "uint16", "bool"):
-        return "cast it first, for example to int32 or float32 (both hold its values exactly)"
+    if name in SMALL:
+        return 'pass dtype="int32" or dtype="float32" for a result of that dtype (or cast it first)'
+    if name == "bool":
+        return "cast it first, for example to int32 or float32"
     if name.startswith("complex"):
         return "reduce the real and imaginary parts, or the absolute value, one by one"
     if name in ("longdouble", "float96", "float128"):

@@ -42,7 +42,13 @@ class Explanation:
 
 
 def explain(
-    op: str, data: Any, axes: Any = None, *, noop_with_empty_axes: Any = False, backend: str | None = None
+    op: str,
+    data: Any,
+    axes: Any = None,
+    *,
+    noop_with_empty_axes: Any = False,
+    dtype: Any = None,
+    backend: str | None = None,
 ) -> Explanation:
     """Tell which backend and which kernel would run, and why; nothing is computed.
 
@@ -50,7 +56,7 @@ def explain(
     ----------
     op : str
         The operator's name, as in `reduce`.
-    data, axes, noop_with_empty_axes, backend
+    data, axes, noop_with_empty_axes, dtype, backend
         As in the reduction itself.
 
     Returns
@@ -73,7 +79,7 @@ def explain(
     kernel: ...
     """
     operator = find(op)
-    served, reduction = prepare(operator, data, axes, True, noop_with_empty_axes, backend)
+    served, reduction = prepare(operator, data, axes, True, noop_with_empty_axes, dtype, backend)
     kind = f"{type(data).__module__}.{type(data).__qualname__}"
     if backend is not None:
         reason = "asked for by backend="

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from xpreduce.dtypes import NUMERIC
+from xpreduce.dtypes import NUMERIC, ORDERED, DType
 
-Lift = Literal["identity", "abs", "square"]
-Combine = Literal["sum"]
-Finish = Literal["identity", "sqrt"]
+Lift = Literal["identity", "abs", "square", "exp"]
+Combine = Literal["sum", "product", "maximum", "minimum"]
+Finish = Literal["identity", "sqrt", "mean", "log"]
+Empty = Literal["zero", "one", "lowest", "highest", "undefined"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,18 +25,18 @@ class Operator:
         The name on the command line, such as ``"l2"``; the public function is ``reduce_<short>``.
     formula : str
         What the result is, in words.
-    lift : {"identity", "abs", "square"}
+    lift : {"identity", "abs", "square", "exp"}
         What becomes of each value before they are put together.
-    combine : {"sum"}
+    combine : {"sum", "product", "maximum", "minimum"}
         How two values are put together.
-    finish : {"identity", "sqrt"}
+    finish : {"identity", "sqrt", "mean", "log"}
         What becomes of the whole.
-    empty : dict
-        The value of an empty set, by the kind of the dtype (``"float"``, ``"int"``, ``"uint"``).
-    dtypes : tuple of str
-        The names of the dtypes that it takes.
+    empty : {"zero", "one", "lowest", "highest", "undefined"}
+        The value of an empty set: the lowest of floats is -inf; undefined is NaN, and 0 for integers.
     versions : tuple of int
         The versions of its ONNX schema.
+    dtypes : tuple of str
+        The names of the dtypes that it takes and gives.
     """
 
     name: str
@@ -44,9 +45,9 @@ class Operator:
     lift: Lift
     combine: Combine
     finish: Finish
-    empty: tuple[tuple[str, float | int], ...]
-    dtypes: tuple[str, ...]
+    empty: Empty
     versions: tuple[int, ...]
+    dtypes: tuple[str, ...] = NUMERIC
 
     def __str__(self) -> str:
         return self.name
@@ -54,28 +55,48 @@ class Operator:
     def __reduce__(self) -> tuple[Any, ...]:
         return find, (self.name,)  # one object each, in every process: they compare by identity
 
-    def empty_value(self, kind: str) -> float | int:
-        """Return the value of an empty set for dtypes of this kind."""
-        return dict(self.empty)[kind]
+    def empty_value(self, dtype: DType) -> float | int:
+        """Return the value of an empty set as a number of `dtype`."""
+        if self.empty in ("lowest", "highest"):
+            highest = self.empty == "highest"
+            if dtype.is_float:
+                return float("inf") if highest else float("-inf")
+            return dtype.maximum if highest else dtype.minimum
+        if self.empty == "undefined" and dtype.is_float:
+            return float("nan")
+        return 1 if self.empty == "one" else 0
 
 
-_ZERO = (("float", 0.0), ("int", 0), ("uint", 0))
+_SINCE_1 = (1, 11, 13, 18)
+_LOG = (1, 11, 13, 18, 28)
+_ORDER = (1, 11, 12, 13, 18, 20)
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
     for operator in (
+        Operator("ReduceL1", "l1", "sum of absolute values", "abs", "sum", "identity", "zero", _SINCE_1),
+        Operator("ReduceL2", "l2", "root of the sum of squares", "square", "sum", "sqrt", "zero", _SINCE_1),
+        Operator("ReduceSum", "sum", "sum", "identity", "sum", "identity", "zero", (1, 11, 13)),
         Operator(
-            "ReduceL2",
-            "l2",
-            "square root of the sum of squares",
-            "square",
-            "sum",
-            "sqrt",
-            _ZERO,
-            NUMERIC,
-            (1, 11, 13, 18),
+            "ReduceSumSquare", "sum_square", "sum of squares", "square", "sum", "identity", "zero", _SINCE_1
         ),
-        Operator("ReduceSum", "sum", "sum", "identity", "sum", "identity", _ZERO, NUMERIC, (1, 11, 13)),
+        Operator("ReduceMean", "mean", "mean", "identity", "sum", "mean", "undefined", _SINCE_1),
+        Operator("ReduceProd", "prod", "product", "identity", "product", "identity", "one", _SINCE_1),
+        Operator("ReduceMax", "max", "largest", "identity", "maximum", "identity", "lowest", _ORDER, ORDERED),
+        Operator(
+            "ReduceMin", "min", "smallest", "identity", "minimum", "identity", "highest", _ORDER, ORDERED
+        ),
+        Operator("ReduceLogSum", "log_sum", "logarithm of the sum", "identity", "sum", "log", "lowest", _LOG),
+        Operator(
+            "ReduceLogSumExp",
+            "log_sum_exp",
+            "logarithm of the sum of exponentials",
+            "exp",
+            "sum",
+            "log",
+            "lowest",
+            _LOG,
+        ),
     )
 }
 

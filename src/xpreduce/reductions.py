@@ -7,70 +7,54 @@ from typing import Any
 
 from xpreduce import dispatch
 from xpreduce.axes import Noop, as_tuple, plan
-from xpreduce.dtypes import DTYPES, cast_hint, name_of
+from xpreduce.docstrings import documented
+from xpreduce.dtypes import DTYPES, NUMERIC, SMALL, cast_hint, name_of
 from xpreduce.operators import OPERATORS, Operator, find
 from xpreduce.protocol import Backend, Reduction
 
+_L1 = OPERATORS["ReduceL1"]
 _L2 = OPERATORS["ReduceL2"]
 _SUM = OPERATORS["ReduceSum"]
+_SUM_SQUARE = OPERATORS["ReduceSumSquare"]
+_MEAN = OPERATORS["ReduceMean"]
+_PROD = OPERATORS["ReduceProd"]
+_MAX = OPERATORS["ReduceMax"]
+_MIN = OPERATORS["ReduceMin"]
+_LOG_SUM = OPERATORS["ReduceLogSum"]
+_LOG_SUM_EXP = OPERATORS["ReduceLogSumExp"]
 
 
-def reduce_l2(
+@documented(
+    _L1,
+    computes="the L1 norm, the sum of absolute values,",
+    empty="0",
+    elementwise="leaves the absolute values",
+    see_also="reduce_l2, reduce_sum",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_l1(np.asarray([[3, -4], [-5, 12]]), axes=1, keepdims=False)
+    array([ 7, 17])
+""",
+)
+def reduce_l1(
     data: Any,
     axes: Any = None,
     *,
     keepdims: bool = True,
     noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
     backend: str | None = None,
 ) -> Any:
-    """Compute the L2 norm, the square root of the sum of squares, along axes.
+    return _apply(_L1, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
 
-    Parameters
-    ----------
-    data : array
-        A NumPy, Dask or other array-API array of any shape. Its dtype is one of float16, bfloat16,
-        float32, float64, int32, int64, uint32 and uint64.
-    axes : int, sequence of int, 1-D integer array or None, optional
-        The dimensions to reduce, each in [-r, r-1] for an array of rank r. None or empty means all of
-        them, unless `noop_with_empty_axes` says otherwise.
-    keepdims : bool, optional
-        Whether the reduced dimensions stay, with length 1. True by default, as in ONNX.
-    noop_with_empty_axes : bool or "elementwise", optional
-        What None or empty `axes` mean. False: reduce all dimensions. True: return `data` itself.
-        "elementwise": reduce no dimension, which leaves the absolute values; newer ONNX texts say so.
-    backend : str, optional
-        The backend to use instead of the array's own, such as ``"portable"``.
 
-    Returns
-    -------
-    array
-        An array of the same library, dtype and device as `data`; lazy where `data` is. The norm of an
-        empty set is 0. Integers are rounded toward zero, and saturate at their dtype's maximum.
-
-    Raises
-    ------
-    AxisError
-        If an axis is out of range.
-    TypeError
-        If `data` is not an array or has another dtype, or an axis is not an integer.
-    ValueError
-        If an axis appears twice, or `keepdims` or `noop_with_empty_axes` is none of the above.
-
-    See Also
-    --------
-    reduce_sum : The sum itself.
-
-    Notes
-    -----
-    The exact value is rounded once: to nearest for floating point, within 1 ulp for float64. Nothing
-    overflows or underflows on the way. This is ReduceL2 of ONNX, versions 1, 11, 13 and 18 [1]_.
-
-    References
-    ----------
-    .. [1] ONNX operators, https://onnx.ai/onnx/operators/onnx__ReduceL2.html
-
-    Examples
-    --------
+@documented(
+    _L2,
+    computes="the L2 norm, the square root of the sum of squares,",
+    empty="0",
+    elementwise="leaves the absolute values",
+    see_also="reduce_sum_square, reduce_l1",
+    examples="""
     >>> import numpy as np, xpreduce
     >>> xpreduce.reduce_l2(np.asarray([[3.0, 4.0], [5.0, 12.0]]), axes=1)
     array([[ 5.],
@@ -80,66 +64,32 @@ def reduce_l2(
 
     >>> xpreduce.reduce_l2(np.asarray([300, 400], dtype="float16"), keepdims=False)
     array(500., dtype=float16)
-    """
-    return _apply(_L2, data, axes, keepdims, noop_with_empty_axes, backend)
 
+    Images, with a result that holds the norm:
 
-def reduce_sum(
+    >>> xpreduce.reduce_l2(np.asarray([[200, 200]], dtype="uint8"), dtype="float32")
+    array([[282.8427]], dtype=float32)
+""",
+)
+def reduce_l2(
     data: Any,
     axes: Any = None,
     *,
     keepdims: bool = True,
     noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
     backend: str | None = None,
 ) -> Any:
-    """Compute the sum along axes.
+    return _apply(_L2, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
 
-    Parameters
-    ----------
-    data : array
-        A NumPy, Dask or other array-API array of any shape. Its dtype is one of float16, bfloat16,
-        float32, float64, int32, int64, uint32 and uint64.
-    axes : int, sequence of int, 1-D integer array or None, optional
-        The dimensions to reduce, each in [-r, r-1] for an array of rank r. None or empty means all of
-        them, unless `noop_with_empty_axes` says otherwise.
-    keepdims : bool, optional
-        Whether the reduced dimensions stay, with length 1. True by default, as in ONNX.
-    noop_with_empty_axes : bool or "elementwise", optional
-        What None or empty `axes` mean. False: reduce all dimensions. True or "elementwise": reduce no
-        dimension, which leaves the values as they are.
-    backend : str, optional
-        The backend to use instead of the array's own, such as ``"portable"``.
 
-    Returns
-    -------
-    array
-        An array of the same library, dtype and device as `data`; lazy where `data` is. The sum of an
-        empty set is 0. Integers saturate at the ends of their dtype's range.
-
-    Raises
-    ------
-    AxisError
-        If an axis is out of range.
-    TypeError
-        If `data` is not an array or has another dtype, or an axis is not an integer.
-    ValueError
-        If an axis appears twice, or `keepdims` or `noop_with_empty_axes` is none of the above.
-
-    See Also
-    --------
-    reduce_l2 : The square root of the sum of squares.
-
-    Notes
-    -----
-    The exact value is rounded once, and no order of summation changes it, up to what the page on
-    semantics allows. This is ReduceSum of ONNX, versions 1, 11 and 13 [1]_.
-
-    References
-    ----------
-    .. [1] ONNX operators, https://onnx.ai/onnx/operators/onnx__ReduceSum.html
-
-    Examples
-    --------
+@documented(
+    _SUM,
+    computes="the sum",
+    empty="0",
+    elementwise="leaves the values as they are",
+    see_also="reduce_mean, reduce_l1",
+    examples="""
     >>> import numpy as np, xpreduce
     >>> xpreduce.reduce_sum(np.asarray([[1, 2], [3, 4]]), axes=0, keepdims=False)
     array([4, 6])
@@ -148,8 +98,198 @@ def reduce_sum(
 
     >>> xpreduce.reduce_sum(np.asarray([1e300, 1.0, -1e300]), keepdims=False)
     array(1.)
-    """
-    return _apply(_SUM, data, axes, keepdims, noop_with_empty_axes, backend)
+""",
+)
+def reduce_sum(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_SUM, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _SUM_SQUARE,
+    computes="the sum of squares",
+    empty="0",
+    elementwise="leaves the squares",
+    see_also="reduce_l2, reduce_sum",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_sum_square(np.asarray([[1.0, 2.0], [3.0, 4.0]]), axes=0)
+    array([[10., 20.]])
+""",
+)
+def reduce_sum_square(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_SUM_SQUARE, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _MEAN,
+    computes="the mean",
+    empty="NaN, or 0 for integers",
+    elementwise="leaves the values as they are",
+    see_also="reduce_sum",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_mean(np.asarray([60000, 60000], dtype="float16"), keepdims=False)
+    array(60000., dtype=float16)
+
+    Integers are rounded toward zero, unless another dtype is asked for:
+
+    >>> xpreduce.reduce_mean(np.asarray([-1, -2]), keepdims=False)
+    array(-1)
+    >>> xpreduce.reduce_mean(np.asarray([-1, -2]), keepdims=False, dtype="float64")
+    array(-1.5)
+""",
+)
+def reduce_mean(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_MEAN, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _PROD,
+    computes="the product",
+    empty="1",
+    elementwise="leaves the values as they are",
+    see_also="reduce_log_sum, reduce_sum",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_prod(np.asarray([1e300, 1e300, 1e-300, 1e-300]), keepdims=False)
+    array(1.)
+""",
+)
+def reduce_prod(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_PROD, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _MAX,
+    computes="the largest value",
+    empty="-inf, the dtype's minimum, or False",
+    elementwise="leaves the values as they are",
+    see_also="reduce_min",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_max(np.asarray([[1.0, np.nan], [3.0, 2.0]]), axes=1, keepdims=False)
+    array([nan,  3.])
+""",
+)
+def reduce_max(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_MAX, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _MIN,
+    computes="the smallest value",
+    empty="+inf, the dtype's maximum, or True",
+    elementwise="leaves the values as they are",
+    see_also="reduce_max",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_min(np.asarray([[True, True], [True, False]]), axes=1, keepdims=False)
+    array([ True, False])
+""",
+)
+def reduce_min(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_MIN, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _LOG_SUM,
+    computes="the natural logarithm of the sum",
+    empty="-inf, or the dtype's minimum",
+    elementwise="leaves the logarithms",
+    see_also="reduce_log_sum_exp, reduce_sum",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_log_sum(np.asarray([0.25, 0.75]), keepdims=False)
+    array(0.)
+""",
+)
+def reduce_log_sum(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_LOG_SUM, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
+
+
+@documented(
+    _LOG_SUM_EXP,
+    computes="the natural logarithm of the sum of exponentials",
+    empty="-inf, or the dtype's minimum",
+    elementwise="leaves the values as they are",
+    see_also="reduce_log_sum",
+    examples="""
+    >>> import numpy as np, xpreduce
+    >>> xpreduce.reduce_log_sum_exp(np.asarray([1000.0, 1000.0]), keepdims=False)
+    array(1000.69314718)
+
+    One term that dominates leaves the digits of the others:
+
+    >>> xpreduce.reduce_log_sum_exp(np.asarray([0.0, -40.0]), keepdims=False)
+    array(4.24835426e-18)
+""",
+)
+def reduce_log_sum_exp(
+    data: Any,
+    axes: Any = None,
+    *,
+    keepdims: bool = True,
+    noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
+    backend: str | None = None,
+) -> Any:
+    return _apply(_LOG_SUM_EXP, data, axes, keepdims, noop_with_empty_axes, dtype, backend)
 
 
 def reduce(
@@ -159,6 +299,7 @@ def reduce(
     *,
     keepdims: bool = True,
     noop_with_empty_axes: Noop = False,
+    dtype: Any = None,
     backend: str | None = None,
 ) -> Any:
     """Compute the reduction that `op` names along axes.
@@ -167,8 +308,8 @@ def reduce(
     ----------
     op : str
         The ONNX name of the operator or its short one, in any case: ``"ReduceL2"`` or ``"l2"``,
-        ``"ReduceSum"`` or ``"sum"``.
-    data, axes, keepdims, noop_with_empty_axes, backend
+        ``"ReduceLogSumExp"`` or ``"log_sum_exp"``.
+    data, axes, keepdims, noop_with_empty_axes, dtype, backend
         As in the operator's own function, such as `reduce_l2`.
 
     Returns
@@ -183,7 +324,8 @@ def reduce(
 
     See Also
     --------
-    reduce_l2, reduce_sum
+    reduce_l1, reduce_l2, reduce_sum, reduce_sum_square, reduce_mean, reduce_prod, reduce_max, reduce_min,
+    reduce_log_sum, reduce_log_sum_exp
 
     Examples
     --------
@@ -191,16 +333,18 @@ def reduce(
     >>> xpreduce.reduce("ReduceL2", np.asarray([3.0, 4.0]), keepdims=False)
     array(5.)
     """
-    return _apply(find(op), data, axes, keepdims, noop_with_empty_axes, backend)
+    return _apply(find(op), data, axes, keepdims, noop_with_empty_axes, dtype, backend)
 
 
-def _apply(op: Operator, data: Any, axes: Any, keepdims: object, noop: object, backend: str | None) -> Any:
-    served, reduction = prepare(op, data, axes, keepdims, noop, backend)
+def _apply(
+    op: Operator, data: Any, axes: Any, keepdims: object, noop: object, dtype: Any, backend: str | None
+) -> Any:
+    served, reduction = prepare(op, data, axes, keepdims, noop, dtype, backend)
     return data if reduction.plan.unchanged else served.reduce(data, reduction)
 
 
 def prepare(
-    op: Operator, data: Any, axes: Any, keepdims: object, noop: object, backend: str | None
+    op: Operator, data: Any, axes: Any, keepdims: object, noop: object, dtype: Any, backend: str | None
 ) -> tuple[Backend, Reduction]:
     """Make every check on one call; return the backend and the reduction that it is to do."""
     if backend is None:
@@ -211,21 +355,42 @@ def prepare(
         axes = as_tuple(op.name, axes)
     elif axes is not None:
         axes = (axes,)
+    if dtype is not None:
+        dtype = _result_name(op, dtype)
     try:
-        return served, _reduction(op, data.dtype, data.ndim, axes, keepdims, noop)
+        return served, _reduction(op, data.dtype, data.ndim, axes, keepdims, noop, dtype)
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
         # Only an argument that no rule allows, such as an array for keepdims, is unhashable.
-        return served, _reduction.__wrapped__(op, data.dtype, data.ndim, axes, keepdims, noop)
+        return served, _reduction.__wrapped__(op, data.dtype, data.ndim, axes, keepdims, noop, dtype)
 
 
 @lru_cache(maxsize=1024, typed=True)
 def _reduction(
-    op: Operator, dtype: Any, ndim: int, axes: tuple[int, ...] | None, keepdims: object, noop: object
+    op: Operator,
+    dtype: Any,
+    ndim: int,
+    axes: tuple[int, ...] | None,
+    keepdims: object,
+    noop: object,
+    result: str | None,
 ) -> Reduction:
     name = name_of(dtype)
-    if name not in op.dtypes:
+    allowed = op.dtypes if result is None else (*op.dtypes, *SMALL)
+    if name not in allowed:
         raise TypeError(f"{op.name} takes no {name}; it takes {', '.join(op.dtypes)}: {cast_hint(name)}")
-    known = DTYPES[name]
-    return Reduction(op, known, known, plan(op.name, ndim, axes, keepdims, noop))
+    rules = plan(op.name, ndim, axes, keepdims, noop)
+    if rules.unchanged and result not in (None, name):
+        raise ValueError(
+            f"{op.name}: the no-op returns its input unchanged, as {name}, so dtype can't be {result}; "
+            'noop_with_empty_axes="elementwise" converts'
+        )
+    return Reduction(op, DTYPES[name], DTYPES[result or name], rules)
+
+
+def _result_name(op: Operator, dtype: Any) -> str:
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or name_of(dtype)
+    if name not in NUMERIC:
+        raise TypeError(f"{op.name}: dtype must be one of {', '.join(NUMERIC)}, not {name}")
+    return str(name)

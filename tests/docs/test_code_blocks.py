@@ -35,6 +35,7 @@ RUNS = ("python", "pycon", "bash")
 MARKED = [
     ("README.md", "runs in: .ci/run"),
     ("README.md", "runs in: .ci/run"),
+    ("docs/accuracy.md", "needs: ten minutes or more"),
     ("docs/getting_started.md", "needs: a clone"),
 ]
 

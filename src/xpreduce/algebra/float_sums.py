@@ -8,10 +8,11 @@ scaled by one of three powers of two, chosen by the largest of each result's val
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xpreduce.algebra import pairs
-from xpreduce.dtypes import DType, in_namespace
+from xpreduce.dtypes import DType
 from xpreduce.operators import Finish, Lift
 from xpreduce.protocol import State
 
@@ -22,7 +23,7 @@ class FloatSum:
     def __init__(self, lift: Lift, finish: Finish, dtype: DType, result: DType) -> None:
         self.lift = lift
         self.result = result
-        self.root = finish == "sqrt"
+        self.last = finish
         self.scaled = dtype.name == "float64"
         # A value at level k was multiplied by factor**-k, and a term by factor**(-k * power).
         self.factor, self.power = (2.0**600, 2) if lift == "square" else (2.0**128, 1)
@@ -94,19 +95,31 @@ class FloatSum:
 
     def finish(self, xp: Any, state: State) -> Any:
         """Round the states to the result's dtype."""
-        pair = state[0], state[1]
+        high, low, count = state[:3]
         if self.lift == "identity":
             # A sum of no terms is +0, though -0 is the identity.
-            pair = xp.where(state[2] == 0, xp.zeros_like(pair[0]), pair[0]), pair[1]
-        if self.root:
-            pair = pairs.sqrt(xp, pair)
-        if not self.scaled:
-            return pairs.rounded(xp, pair, self.result)
-        value = pair[0]
-        scale = self._by_level(xp, state[3], self.factor)
-        for _ in range(1 if self.root else self.power):
-            value = value * scale
-        return xp.astype(value, in_namespace(xp, self.result.name))
+            high = xp.where(count == 0, xp.zeros_like(high), high)
+        round_once = pairs.logarithm if self.last == "log" else pairs.rounded
+        return round_once(xp, self.finished(xp, (high, low), count, state[3:]), self.result)
+
+    def finished(self, xp: Any, pair: pairs.Pair, count: Any, level: tuple[Any, ...] = ()) -> pairs.Pair:
+        """Return what becomes of the sums: a pair still, without scale."""
+        power = self.power
+        if self.last == "sqrt":
+            pair, power = pairs.sqrt(xp, pair), power // 2
+        elif self.last == "mean":
+            pair = pairs.divide(xp, pair, xp.astype(count, xp.float64))
+        elif self.last == "log":
+            pair = pairs.log(xp, pair)
+            if level:
+                shift = xp.astype(level[0], xp.float64) * (self.power * math.log(self.factor))
+                return pairs.add(xp, pair, (shift, xp.zeros_like(shift)))
+        if not level:
+            return pair
+        scale = self._by_level(xp, level[0], self.factor)
+        for _ in range(power):
+            pair = pair[0] * scale, pair[1] * scale
+        return pair
 
     def _by_level(self, xp: Any, level: Any, factor: float) -> Any:
         """Return factor**level for levels from -1 to 1."""

@@ -1,11 +1,11 @@
-"""Sums of integers and of their squares, exact: a state is a tuple of limbs (see `limbs`)."""
+"""Sums of integers, of their sizes and of their squares, exact: limbs (see `limbs`) and a count."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from xpreduce.algebra import limbs
-from xpreduce.dtypes import DType, in_namespace
+from xpreduce.algebra import limbs, pairs
+from xpreduce.dtypes import DType
 from xpreduce.operators import Finish, Lift
 from xpreduce.protocol import State
 
@@ -23,21 +23,22 @@ class IntegerSum:
         self.lift = lift
         self.dtype = dtype
         self.result = result
-        self.root = finish == "sqrt"
+        self.last = finish
         term_bits = dtype.bits * (2 if lift == "square" else 1)
-        self.size = -(-(term_bits + _COUNT_BITS) // limbs.BITS)
+        self.size = max(3, -(-(term_bits + _COUNT_BITS) // limbs.BITS))
 
     def identity(self, xp: Any, shape: tuple[int, ...], device: Any) -> State:
         """Return the state of the empty set."""
-        return tuple(xp.zeros(shape, dtype=xp.int64, device=device) for _ in range(self.size))
+        zeros = tuple(xp.zeros(shape, dtype=xp.int64, device=device) for _ in range(self.size))
+        return (*zeros, xp.zeros((), dtype=xp.int64, device=device))
 
     def partial(self, xp: Any, values: Any) -> State:
         """Return the state of each row of a matrix with at most `LONGEST_ROW` columns."""
-        total = list(self.identity(xp, (values.shape[0],), values.device))
+        *total, _ = self.identity(xp, (values.shape[0],), values.device)
         for bit, part in self._digit_sums(xp, values):
             limbs.place(total, part, bit)
             total = list(limbs.carry(total))
-        return tuple(total)
+        return (*total, xp.full((), values.shape[1], dtype=xp.int64, device=values.device))
 
     def _digit_sums(self, xp: Any, values: Any) -> list[tuple[int, Any]]:
         """Return the rows' sums of terms as (bit, int64 array) pairs that stand for array * 2**bit."""
@@ -64,7 +65,9 @@ class IntegerSum:
             negative = wide < 0
             wide = xp.where(negative, ~wide, wide)
         mask = 2**_DIGIT - 1
-        if self.dtype.bits <= 2 * _DIGIT:
+        if self.dtype.bits < _DIGIT:
+            digits = [wide]
+        elif self.dtype.bits <= 2 * _DIGIT:
             digits = [wide & mask, wide >> _DIGIT]
         else:
             last = wide >> (2 * _DIGIT)
@@ -77,19 +80,29 @@ class IntegerSum:
 
     def combine(self, xp: Any, a: State, b: State) -> State:
         """Return the state of the values of both."""
-        return limbs.add(a, b)
+        return (*limbs.add(a[:-1], b[:-1]), a[-1] + b[-1])
 
     def finish(self, xp: Any, state: State) -> Any:
-        """Round the states toward zero to the result's dtype; what is out of range saturates."""
-        bits, signed = self.result.bits, self.result.kind == "int"
-        dtype = in_namespace(xp, self.result.name)
-        below = limbs.negative(state)
-        good: Any = True
-        if self.root:
-            state, good = limbs.isqrt(xp, state, 2 * bits // limbs.BITS)
-        good = good & limbs.fits(state, bits, signed)
-        # In int64, where 2**64 - 1 is -1: some libraries can do no more with unsigned integers than cast.
-        value = limbs.to_int64(state, bits)
-        largest = self.result.maximum if self.result.maximum < 2**63 else -1
-        saturated = xp.where(below, xp.full_like(value, self.result.minimum), xp.full_like(value, largest))
-        return xp.astype(xp.where(good, value, saturated), dtype)
+        """Round the states once: to nearest for floats, toward zero and saturating for integers."""
+        *total, count = state
+        value = tuple(total)
+        if self.result.is_float or self.last == "log":
+            pair = self._finished_pair(xp, limbs.to_pair(xp, value), count)
+            round_once = pairs.logarithm if self.last == "log" else pairs.rounded
+            return round_once(xp, pair, self.result)
+        below, size = limbs.negative(value), limbs.absolute(xp, value)
+        known: Any = below == below
+        if self.last == "sqrt":
+            size, known = limbs.isqrt(xp, size, 2 if self.result.bits <= limbs.BITS else 4)
+        elif self.last == "mean":
+            one = xp.ones_like(count)
+            by = xp.where(count == 0, one, count) + xp.zeros_like(size[0])
+            size = limbs.divide(xp, size, (by & limbs.MASK, by >> limbs.BITS))
+        return limbs.saturated(xp, size, below, known, self.result)
+
+    def _finished_pair(self, xp: Any, pair: pairs.Pair, count: Any) -> pairs.Pair:
+        if self.last == "sqrt":
+            return pairs.sqrt(xp, pair)
+        if self.last == "mean":
+            return pairs.divide(xp, pair, xp.astype(count, xp.float64))
+        return pairs.log(xp, pair) if self.last == "log" else pair

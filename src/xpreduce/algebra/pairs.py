@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xpreduce.algebra import limbs
 from xpreduce.dtypes import DTYPES, DType, in_namespace
 
 Pair = tuple[Any, Any]
@@ -93,19 +94,45 @@ def _part(array: Any, axis: int, start: int, stop: int) -> Any:
     return array[(slice(None),) * (axis % array.ndim) + (slice(start, stop),)]
 
 
+def multiply(a: Pair, b: Pair) -> Pair:
+    """Return the product of two pairs, within 2**-102 of its size, where nothing leaves the range."""
+    p, e = two_product(a[0], b[0])
+    return fast_two_sum(p, e + (a[0] * b[1] + a[1] * b[0]))
+
+
 def sqrt(xp: Any, pair: Pair) -> Pair:
     """Return the square root of a normalised pair without sign, as a normalised pair."""
     root = xp.sqrt(pair[0])
     square, error = two_product(root, root)
     rest = ((pair[0] - square) - error) + pair[1]
-    usable = xp.isfinite(root) & (root > 0)
-    correction = xp.where(usable, rest / xp.where(usable, 2 * root, xp.ones_like(root)), xp.zeros_like(root))
-    return fast_two_sum(root, correction)
+    return _corrected(xp, root, rest, 2 * root)
+
+
+def divide(xp: Any, pair: Pair, by: Any) -> Pair:
+    """Return a pair over a float that is not 0, as a normalised pair."""
+    quotient = pair[0] / by
+    product, error = two_product(quotient, by)
+    rest = ((pair[0] - product) - error) + pair[1]
+    return _corrected(xp, quotient, rest, by + xp.zeros_like(quotient))
+
+
+def log(xp: Any, pair: Pair) -> Pair:
+    """Return the logarithm of a normalised pair, as accurate as the library's own of the high part."""
+    return _corrected(xp, xp.log(pair[0]), pair[1], pair[0])
+
+
+def _corrected(xp: Any, first: Any, rest: Any, slope: Any) -> Pair:
+    """Return first + rest / slope as a normalised pair; where that is not a number, `first`."""
+    usable = xp.isfinite(first) & (slope != 0)
+    one, zero = xp.ones_like(slope), xp.zeros_like(first)
+    return normalised(xp, (first, xp.where(usable, rest / xp.where(usable, slope, one), zero)))
 
 
 def rounded(xp: Any, pair: Pair, result: DType) -> Any:
-    """Round a normalised pair of float64 once, to nearest with ties to even, into a dtype."""
+    """Round a normalised pair of float64 once: to nearest with ties to even, or toward zero to integers."""
     high, low = pair
+    if not result.is_float:
+        return _truncated(xp, high, low, result)
     if result.name == "float64":
         return high
     single = _round_once(xp, high, low, DTYPES["float32"])
@@ -116,6 +143,34 @@ def rounded(xp: Any, pair: Pair, result: DType) -> Any:
     near = xp.astype(single, high.dtype)
     rest = xp.where(xp.isfinite(near), (high - near) + low, xp.zeros_like(low))
     return _round_once(xp, near, rest, result)
+
+
+def logarithm(xp: Any, pair: Pair, result: DType) -> Any:
+    """Round a logarithm: for integers by way of float64, which is what they are defined by."""
+    return rounded(xp, pair if result.is_float else (pair[0], xp.zeros_like(pair[1])), result)
+
+
+def _truncated(xp: Any, high: Any, low: Any, result: DType) -> Any:
+    """Round toward zero, saturate, and make 0 of NaN."""
+    size, part = xp.abs(high), xp.where(high < 0, -low, low)
+    whole = xp.floor(size)
+    # Floats this large are integers; what is left of them, and of the low part, is below 2.
+    inside = size < 2.0**64
+    zero = xp.zeros_like(size)
+    whole, part = xp.where(inside, whole, zero), xp.where(inside, part, zero)
+    step = xp.floor(part)
+    left = xp.where(inside, size - whole, zero) + (part - step)
+    # As two limbs, since 2**64 - 1 has more digits than a float.
+    upper = xp.floor(whole * 2.0**-32)
+    lower = whole - upper * 2.0**32
+    value = limbs.carry(
+        (
+            xp.astype(lower, xp.int64) + xp.astype(step, xp.int64) + xp.astype(left >= 1, xp.int64),
+            xp.astype(upper, xp.int64),
+            xp.zeros_like(xp.astype(upper, xp.int64)),
+        )
+    )
+    return limbs.saturated(xp, value, high < 0, inside | (size != size), result)
 
 
 def _round_once(xp: Any, high: Any, low: Any, result: DType) -> Any:
