@@ -17,9 +17,10 @@ from xpreduce_numpy.extremes import Extremes
 from xpreduce_numpy.general import General
 from xpreduce_numpy.integers import IntegerSums
 from xpreduce_numpy.narrow import NarrowSums
+from xpreduce_numpy.products import NarrowProducts
 from xpreduce_numpy.wide import WideSums
 
-Kernel = NarrowSums | WideSums | IntegerSums | Extremes | General
+Kernel = NarrowSums | WideSums | IntegerSums | NarrowProducts | Extremes | General
 
 
 def refusal(array_type: type) -> str | None:
@@ -80,15 +81,17 @@ def partial(x: Any, reduction: Reduction) -> State:
 
 
 def _kernel(x: Any, reduction: Reduction) -> Kernel:
-    operator, dtype = reduction.operator, reduction.dtype
+    operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
+    narrow = dtype.is_float and result.is_float and max(dtype.bits, result.bits) < 64
     if operator.combine in ("maximum", "minimum"):
         return Extremes(x, reduction)
-    if operator.combine == "product" or operator.lift == "exp":
+    if operator.combine == "product":
+        return NarrowProducts(x, reduction) if narrow else General(x, reduction)
+    if narrow:
+        return NarrowSums(x, reduction)
+    if operator.lift == "exp":
         return General(x, reduction)
-    if not dtype.is_float:
-        return IntegerSums(x, reduction)
-    narrow = dtype.bits < 64 and reduction.result.is_float and reduction.result.bits < 64
-    return NarrowSums(x, reduction) if narrow else WideSums(x, reduction)
+    return WideSums(x, reduction) if dtype.is_float else IntegerSums(x, reduction)
 
 
 def combine(a: State, b: State, reduction: Reduction) -> State:

@@ -11,7 +11,7 @@ from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 from xpreduce_numpy.walk import Walk
 
-BLOCK = 2**14
+BLOCK = 2**16
 """Elements in a block, few: an algebra goes through them dozens of times, with temporaries."""
 
 

@@ -81,7 +81,8 @@ class IntegerSums:
 def _add_plain(total: _Total, block: Any, largest: int, absolute: bool) -> None:
     if absolute and block.dtype.kind == "i":
         # Of a negative x, abs(x) as the unsigned integer of the same bits is right even for the smallest.
-        block = np.abs(block).view(block.dtype.str.replace("i", "u"))
+        block = np.abs(block)
+        block = block.view(f"u{block.itemsize}")
     size = largest * block.shape[1]
     if size < _INT64:
         total.add(0, np.add.reduce(block, axis=1, dtype=np.int64).reshape(-1), size)

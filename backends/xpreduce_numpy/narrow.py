@@ -1,10 +1,10 @@
-"""Sums of float16, bfloat16 and float32 through plain float64, with the rounding checked.
+"""Sums of float16, bfloat16, float32, and of their exponentials, in plain float64 with checked rounding.
 
-Terms are exact in float64. A block's sums add at most 2**10 terms one after another, and blocks are
-added as pairs, so a result is known to within 2**-43 of the sum of its terms' sizes. Where that leaves
-open which way the result rounds, it is computed again with compensation: Ziv's strategy (ACM TOMS 17,
-1991). Sums of few values of similar size often lie exactly between two results; but they are also exact
-in float64, which the largest and the smallest value prove.
+Terms are exact in float64, or within an ulp of it. A block's sums add at most 2**10 terms one after
+another, and blocks are added as pairs, so a result is known to within 2**-43 of the sum of its terms'
+sizes. Where that leaves open which way the result rounds, it is computed again with compensation: Ziv's
+strategy (ACM TOMS 17, 1991). Sums of few values of similar size often lie exactly between two results;
+but they are also exact in float64, which the largest and the smallest value prove.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class NarrowSums:
 
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
+        if self._lift == "exp":
+            return self._log_sum_exp(box)
         span = Span(self._given) if self._may_be_exact and self._lift != "square" else None
         high, low, squares, error = self._of(box, span)
         value = high if low is None else high + low
@@ -80,6 +82,26 @@ class NarrowSums:
         if self._lift == "identity" and self._last != "log":
             open_ |= self._zero_in_doubt(box, value)
         return careful.mended(results, self.walk, self._reduction, box, open_)
+
+    def _log_sum_exp(self, box: Box) -> Any:
+        largest, high, low, error = self._exponentials(box)
+        log = np.log(high + low)
+        value, rest = pairs.two_sum(largest, log)
+        value = np.where(np.isfinite(value), value + rest, value)
+        results, open_ = self._rounded(value, error + (np.abs(log) + np.abs(value)) * 4 * _ULP, 1.0)
+        return careful.mended(results, self.walk, self._reduction, box, open_)
+
+    def _exponentials(self, box: Box) -> tuple[Any, Any, Any, float]:
+        """Return (largest, high, low, error): the sums of exp(x - largest) as pairs."""
+        largest: Any = None
+        for block in self.walk.blocks(box):
+            values = as_float64(block, self._half, self._scratch)
+            found = np.maximum.reduce(values, axis=1)
+            largest = found if largest is None else np.maximum(largest, found)
+        # Nothing is subtracted of infinities; of -inf alone the sum is 0, which says it all.
+        self._shift = np.where(np.isfinite(largest), largest, 0.0)
+        high, low, _, error = self._of(box)
+        return largest.reshape(-1), high, np.zeros_like(high) if low is None else low, error + 8 * _ULP
 
     def _finished(self, value: Any, sizes: Any, error: float) -> tuple[Any, Any, float]:
         """Return what becomes of the sums, and of what bounds their errors."""
@@ -106,6 +128,8 @@ class NarrowSums:
         results = box_size(box)
         if results * self.walk.terms <= _FEW:
             return careful.state(self.walk, self._reduction, box, np.arange(results))
+        if self._lift == "exp":
+            return self._exponentials(box)[:3]
         high, low, *_ = self._of(box)
         low = np.zeros_like(high) if low is None else low
         if self._lift == "identity":
@@ -129,6 +153,9 @@ class NarrowSums:
             values = as_float64(block, self._half, self._scratch)
             if self._lift == "abs":
                 np.abs(values, out=values)
+            elif self._lift == "exp":
+                values -= self._shift[:, None]
+                np.exp(values, out=values)
             sums, added = _block_sums(values, self._lift == "square")
             if span is not None:
                 span.see(block, self._scratch)

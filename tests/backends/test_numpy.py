@@ -25,7 +25,7 @@ def random(shape: tuple[int, ...], dtype: str) -> Any:
     return RNG.standard_normal(shape).astype(numpy_dtype(dtype))
 
 
-@pytest.mark.parametrize("op", ["l2", "sum"])
+@pytest.mark.parametrize("op", exact.OPERATORS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_same_bits_on_every_layout(op: str, dtype: str) -> None:
     """The same values give the same bits, however they lie in memory."""
@@ -47,7 +47,7 @@ def test_same_bits_on_every_layout(op: str, dtype: str) -> None:
             np.testing.assert_array_equal(got.astype("f8"), want.astype("f8"))
 
 
-@pytest.mark.parametrize("op", ["l2", "sum"])
+@pytest.mark.parametrize("op", exact.OPERATORS)
 def test_same_bits_on_every_run(op: str) -> None:
     x = random((1000, 1000), "float32")
     runs = {xpreduce.reduce(op, x, axes=0).tobytes() for _ in range(5)}
@@ -71,11 +71,14 @@ def test_memory_mapped(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, xpreduce.reduce_l2(x, axes=0))
 
 
-@pytest.mark.parametrize("op", ["l2", "sum"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [(op, dtype) for op in ("l2", "sum", "max") for dtype in DTYPES]
+    + [(op, dtype) for op in ("l1", "mean", "prod", "log_sum_exp") for dtype in ("float32", "float64")],
+)
 def test_extra_memory(op: str, dtype: str) -> None:
     """No temporary of the input's size: at most the output and 16 MiB."""
-    x = random((2**12, 2**11), dtype)  # 16 to 64 MiB
+    x = random((2**12, 2**11 if op not in ("prod", "log_sum_exp") else 2**9), dtype)  # up to 64 MiB
     xpreduce.reduce(op, x[:64], axes=0)
     views = [
         (x, 0),
@@ -103,7 +106,7 @@ def test_no_warnings(dtype: str) -> None:
     x = np.asarray([values] * 300, numpy_dtype(dtype))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for op in ("l2", "sum"):
+        for op in exact.OPERATORS:
             for y in (x, x[:2], x[0], x[0, :1]):
                 for axes in (None, 0, -1):
                     xpreduce.reduce(op, y, axes=axes)
@@ -143,6 +146,16 @@ def test_float64_sum_overflows_only_at_the_end() -> None:
     x[:2, 1] = big
     got = xpreduce.reduce_sum(x, axes=0, keepdims=False)
     np.testing.assert_array_equal(got, [-big, np.inf, 0])
+
+
+@pytest.mark.parametrize("size", [2, 500, 5000])
+def test_float64_means_of_huge_values(size: int) -> None:
+    """Dividing a sum near the end of the range takes no detour over infinity."""
+    x = np.zeros((size, 3))
+    x[0] = 2.6787715179656683e300, -1.7e308, 1.0
+    got = xpreduce.reduce_mean(x, axes=0, keepdims=False)
+    for i in range(3):
+        assert got[i] == exact.reduced("mean", x[:, i].tolist(), "float64")
 
 
 def test_half_precision_conversion_is_exact() -> None:

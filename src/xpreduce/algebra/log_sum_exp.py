@@ -31,7 +31,7 @@ class LogSumExp:
             return self.identity(xp, (values.shape[0],), values.device)
         values = self.as_float64(xp, values)
         largest = xp.max(values, axis=-1)
-        terms = exp_difference(xp, values, largest[:, None])
+        terms = _exp_difference(xp, values, largest[:, None])
         high, low = pairs.sum_along(xp, terms, None, -1)
         return largest, high, low
 
@@ -47,7 +47,7 @@ class LogSumExp:
         largest = xp.maximum(a[0], b[0])
         parts = []
         for state in (a, b):
-            factor = exp_difference(xp, state[0], largest)
+            factor = _exp_difference(xp, state[0], largest)
             parts.append(pairs.multiply((state[1], state[2]), (factor, xp.zeros_like(factor))))
         high, low = pairs.add(xp, *parts)
         return largest, high, low
@@ -69,7 +69,7 @@ class LogSumExp:
         return xp.where(decided, plain, pair[0]), xp.where(decided, xp.zeros_like(plain), pair[1])
 
 
-def exp_difference(xp: Any, x: Any, largest: Any) -> Any:
+def _exp_difference(xp: Any, x: Any, largest: Any) -> Any:
     """Return exp(x - largest), also where both are the same infinity: 1."""
     difference, error = pairs.two_sum(x, -largest)
     term = xp.exp(difference)

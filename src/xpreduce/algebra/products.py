@@ -29,27 +29,36 @@ class FloatProduct:
 
     def partial(self, xp: Any, values: Any) -> State:
         """Return the state of each row of a matrix."""
+        device = values.device
         if not values.shape[1]:
-            return self.identity(xp, (values.shape[0],), values.device)
+            return self.identity(xp, (values.shape[0],), device)
         if self.dtype.is_float:
             high = xp.astype(values, xp.float64)
-            pair = high, xp.zeros_like(high)
+            low = xp.zeros_like(high)
         else:
             number = limbs.from_int64(xp, xp.astype(values, xp.int64), self.dtype.kind == "int")
-            pair = limbs.to_pair(xp, number)
-        state = normal(xp, pair, xp.zeros(values.shape, dtype=xp.int64, device=values.device))
-        size = values.shape[1]
+            high, low = limbs.to_pair(xp, number)
+        high, low, exponent = normal(xp, (high, low), xp.zeros(values.shape, dtype=xp.int64, device=device))
+        exponent = xp.sum(exponent, axis=1)
+        level, size = 0, values.shape[1]
         while size > 1:
             half = size // 2
-            first, second, odd = (
-                tuple(part[:, a:b] for part in state)
-                for a, b in ((0, half), (half, 2 * half), (2 * half, size))
-            )
-            state = self.combine(xp, first, second)
+            x, y = high[:, :half], high[:, half : 2 * half]
+            # The high parts are plain products, which decide about infinities, NaN and zeros; the low
+            # parts stay below 2**-40 of them, so that their own product need not be taken along.
+            p, e = pairs.two_product(x, y)
+            e = e + (x * low[:, half : 2 * half] + y * low[:, :half])
             if size % 2:
-                state = tuple(xp.concat(both, axis=1) for both in zip(state, odd, strict=True))
-            size = half + size % 2
-        return tuple(part[:, 0] for part in state)
+                p = xp.concat((p, high[:, 2 * half :]), axis=1)
+                e = xp.concat((e, low[:, 2 * half :]), axis=1)
+            high, low, size, level = p, e, half + size % 2, level + 1
+            if level % 6 == 0:  # they are above 2**-64 still
+                high, low, by = normal(xp, (high, low), xp.zeros(high.shape, dtype=xp.int64, device=device))
+                exponent = exponent + xp.sum(by, axis=1)
+        high, low = high[:, 0], low[:, 0]
+        decided = ~xp.isfinite(high) | (high == 0)
+        low = xp.where(decided, xp.zeros_like(low), low)
+        return normal(xp, pairs.normalised(xp, (high, low)), exponent)
 
     def combine(self, xp: Any, a: State, b: State) -> State:
         """Return the state of the values of both."""
