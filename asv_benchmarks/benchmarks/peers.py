@@ -33,6 +33,20 @@ def vecdot(x: Any, axes: tuple[int, ...]) -> Any:
     return np.sqrt(np.vecdot(x, x, axis=axes[0]))
 
 
+def log_sum_exp(x: Any, how: dict[str, Any]) -> Any:
+    """Return the logarithm of the sum of exponentials, shifted so that it does not overflow."""
+    largest = np.max(x, **how)
+    return largest + np.log(np.sum(np.exp(x - largest), **how))
+
+
+def formula(operator: str, plain: Callable[[Any, dict[str, Any]], Any]) -> dict[str, Reduction]:
+    """Return xpreduce and the plain formula of one operator."""
+    return {
+        OURS: lambda x, axes: xpreduce.reduce(operator, x, axes),
+        "numpy formula": lambda x, axes: plain(x, {"axis": axes, "keepdims": True}),
+    }
+
+
 NUMPY: dict[str, dict[str, Reduction]] = {
     "ReduceL2": {
         OURS: lambda x, axes: xpreduce.reduce_l2(x, axes),
@@ -46,6 +60,14 @@ NUMPY: dict[str, dict[str, Reduction]] = {
         "numpy formula": lambda x, axes: np.sum(x, axis=axes, keepdims=True),
         "np.einsum": einsum_of(1),
     },
+    "ReduceL1": formula("l1", lambda x, how: np.sum(np.abs(x), **how)),
+    "ReduceSumSquare": formula("sum_square", lambda x, how: np.sum(np.square(x), **how)),
+    "ReduceMean": formula("mean", lambda x, how: np.mean(x, **how)),
+    "ReduceProd": formula("prod", lambda x, how: np.prod(x, **how)),
+    "ReduceMax": formula("max", lambda x, how: np.max(x, **how)),
+    "ReduceMin": formula("min", lambda x, how: np.min(x, **how)),
+    "ReduceLogSum": formula("log_sum", lambda x, how: np.log(np.sum(x, **how))),
+    "ReduceLogSumExp": formula("log_sum_exp", log_sum_exp),
 }
 
 

@@ -145,7 +145,7 @@ def reduce_sum_square(
     examples="""
     >>> import numpy as np, xpreduce
     >>> xpreduce.reduce_mean(np.asarray([60000, 60000], dtype="float16"), keepdims=False)
-    array(60000., dtype=float16)
+    array(6.e+04, dtype=float16)
 
     Integers are rounded toward zero, unless another dtype is asked for:
 

@@ -21,8 +21,8 @@ FRAGMENTATION = 1.5
 
 # What one output holds while its values come in pieces, for the largest state of any operator, and what
 # merging two such states takes for temporaries.
-STATE = 40
-MERGING = 48
+STATE = 48
+MERGING = 128
 
 # One merge takes at least this many states, and as many as fit in so many bytes.
 FEWEST_MERGED = 4
