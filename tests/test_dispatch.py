@@ -38,8 +38,9 @@ def test_unknown_objects(data: Any) -> None:
 def test_subclasses() -> None:
     """Subclasses of ndarray would lose their meaning."""
     for data in (np.ma.masked_array([1.0]), np.matrix([[1.0]])):
-        with pytest.raises(TypeError, match=r"subclass of numpy\.ndarray whose meaning"):
-            xpreduce.reduce_l2(data)
+        for backend in (None, "numpy", "portable"):
+            with pytest.raises(TypeError, match=r"ReduceL2: .* subclass of numpy\.ndarray whose meaning"):
+                xpreduce.reduce_l2(data, backend=backend)
 
 
 def test_numpy_scalars() -> None:

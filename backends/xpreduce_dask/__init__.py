@@ -17,7 +17,7 @@ import dask.array as da
 from dask.array.utils import meta_from_array
 
 from xpreduce import dispatch
-from xpreduce.dtypes import in_namespace
+from xpreduce.dtypes import in_namespace, name_of
 from xpreduce.portable import quiet
 from xpreduce.protocol import Reduction, State, Status
 
@@ -117,7 +117,18 @@ def _width(x: Any, reduction: Reduction) -> int:
 def _reduce_chunk(chunk: Any, *, reduction: Reduction) -> Any:
     while isinstance(chunk, list):  # a list for each dimension that goes, of the one chunk along it
         (chunk,) = chunk
-    return dispatch.own_backend(chunk).reduce(chunk, reduction)
+    return dispatch.own_backend(chunk).reduce(_declared(chunk, reduction), reduction)
+
+
+def _declared(chunk: Any, reduction: Reduction) -> Any:
+    """Return a chunk if it has the dtype that the array was declared with, which nobody else checks."""
+    name = name_of(chunk.dtype)
+    if name != reduction.dtype.name:
+        raise TypeError(
+            f"{reduction.operator.name}: a chunk of a Dask array is {name}, and the array says "
+            f"{reduction.dtype.name}; pass the right dtype or meta where the array is made"
+        )
+    return chunk
 
 
 def _partial_chunk(
@@ -125,7 +136,7 @@ def _partial_chunk(
 ) -> Any:
     if computing_meta:
         return meta_from_array(chunk, ndim=reduction.plan.ndim)
-    return _eager(chunk).partial(chunk, reduction)
+    return _eager(chunk).partial(_declared(chunk, reduction), reduction)
 
 
 def _combine_chunks(

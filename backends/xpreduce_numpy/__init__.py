@@ -31,7 +31,7 @@ def refusal(array_type: type) -> str | None:
     if issubclass(array_type, np.ndarray):
         return (
             f"{name} is a subclass of numpy.ndarray whose meaning a reduction would lose (masks, units); "
-            "reduce a plain array made of it, such as numpy.asarray(data) or data.filled(0)"
+            "reduce a plain array made of it, such as data.filled(0) or data.view(numpy.ndarray)"
         )
     return f"{name} is not a NumPy array; make one first, with numpy.asarray(data)"
 

@@ -200,7 +200,7 @@ class NarrowSums:
         least, most = below.astype(self._result), above.astype(self._result)
         open_ = least != most
         if open_.any():
-            open_ &= value == value  # NaN is certain
+            open_ &= np.isfinite(value)  # infinity and NaN are certain
         return most, open_
 
 

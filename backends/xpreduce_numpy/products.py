@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from xpreduce.algebra import algebra_of, pairs
 from xpreduce.algebra.products import normal, scaled
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-
 from xpreduce_numpy import careful
 from xpreduce_numpy.blocks import Scratch, as_float64
 from xpreduce_numpy.general import General

@@ -10,7 +10,7 @@ import numpy as np
 
 from xpreduce.protocol import Reduction
 
-MOST = 2**11
+MOST = 2**10
 """Elements up to which this is faster than blocks, in at most `_MOST_ROWS` results."""
 
 _MOST_ROWS = 2**7

@@ -120,6 +120,8 @@ def _from_array(name: str, axes: Any) -> tuple[int, ...]:
     kind = str(axes.dtype).rpartition(".")[2].lstrip("<>=|")
     if not kind.startswith(("int", "uint", "i", "u")):
         raise TypeError(f"{name}: axes must be integers, not an array of {axes.dtype}")
+    if hasattr(axes, "mask"):
+        raise TypeError(f"{name}: axes must be integers, not a masked array")
     if not axes.shape:
         return (int(axes),)
     return tuple(int(axes[i]) for i in range(axes.shape[0]))

@@ -25,6 +25,10 @@ def refusal(array_type: type) -> str | None:
     """Return why arrays that do not hold their values can't be served."""
     if hasattr(array_type, "__dask_graph__"):
         return "the portable backend goes through an array's values, and a Dask array has none yet"
+    if any(base.__module__ == "numpy" and base.__name__ == "ndarray" for base in array_type.__mro__):
+        from xpreduce_numpy import refusal as numpy_refusal
+
+        return numpy_refusal(array_type)
     return None
 
 

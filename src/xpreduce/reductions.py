@@ -347,10 +347,13 @@ def prepare(
     op: Operator, data: Any, axes: Any, keepdims: object, noop: object, dtype: Any, backend: str | None
 ) -> tuple[Backend, Reduction]:
     """Make every check on one call; return the backend and the reduction that it is to do."""
-    if backend is None:
-        served = dispatch.backend_for(data)
-    else:
-        served = dispatch.checked(dispatch.named(backend), data)
+    try:
+        if backend is None:
+            served = dispatch.backend_for(data)
+        else:
+            served = dispatch.checked(dispatch.named(backend), data)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{op.name}: {error}") from None
     if axes is not None and type(axes) is not int:
         axes = as_tuple(op.name, axes)
     elif axes is not None:

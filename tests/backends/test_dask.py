@@ -146,6 +146,23 @@ def test_query_planning() -> None:
     assert "array_expr" in done.stdout
 
 
+def test_float64_sums_overflow_only_at_the_end() -> None:
+    """A chunk's sum may be near the end of the range, and the next one's on its other side."""
+    x = np.array([1.5e308, 1.5e308, -1.5e308, -1.5e308, 1e300])
+    for chunks in (1, 2, 5):
+        for values, want in ((x, 1e300), (x[:3], 1.5e308), (x[:2], np.inf), (-x[:2], -np.inf)):
+            got = xpreduce.reduce_sum(da.from_array(values, chunks=chunks), keepdims=False).compute()
+            assert got == want
+
+
+def test_undeclared_dtypes_are_refused() -> None:
+    """A chunk of another dtype than the array's would give a result that depends on the chunks."""
+    x = da.from_array(np.full(10, 1.5), chunks=3).map_blocks(lambda chunk: chunk, dtype="int64")
+    for axes in (None, 0):
+        with pytest.raises(TypeError, match="a chunk of a Dask array is float64, and the array says int64"):
+            xpreduce.reduce_sum(x, axes=axes).compute()
+
+
 def test_masked_chunks_are_refused() -> None:
     """A masked meta is refused before anything runs; a masked chunk behind a plain meta, when it runs."""
     x = da.ma.masked_greater(da.ones((4, 4), chunks=2), 0.5)

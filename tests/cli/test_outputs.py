@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -161,3 +163,36 @@ def test_permissions_follow_the_umask(command, tmp_path, saved):
         os.umask(old)
     assert (tmp_path / "y.npy").stat().st_mode & 0o777 == 0o644
     assert (tmp_path / "y.zarr").stat().st_mode & 0o777 == 0o755
+
+
+def test_input_reached_through_a_link_in_its_group(command, tmp_path):
+    """An array may lie elsewhere than the group that it is read from, and is still the input."""
+    array = zarr.create_array(tmp_path / "real.zarr", shape=(4,), chunks=(2,), dtype="f8")
+    array[:] = 7
+    zarr.create_group(tmp_path / "group.zarr")
+    (tmp_path / "group.zarr" / "arr").symlink_to("../real.zarr")
+    ended = command("sum", f"{tmp_path}/group.zarr::arr", "-o", tmp_path / "real.zarr", "--overwrite")
+    assert ended.code == 2
+    assert "the output is the input" in ended.err
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "real.zarr")[:], [7, 7, 7, 7])
+
+
+def test_groups_are_not_overwritten(command, tmp_path):
+    """A group may hold many arrays: only a single array is replaced."""
+    np.save(tmp_path / "x.npy", np.ones(3))
+    group = zarr.create_group(tmp_path / "group.zarr")
+    group.create_array("a", shape=(2,), dtype="f8")
+    ended = command("sum", tmp_path / "x.npy", "-o", tmp_path / "group.zarr", "--overwrite")
+    assert ended.code == 1
+    assert "is not a single Zarr array, so it is not overwritten" in ended.err
+    assert "a" in zarr.open_group(tmp_path / "group.zarr")
+
+
+def test_closed_streams(tmp_path, saved):
+    """With stderr closed a run goes on; with stdout closed a result that can't be printed is an error."""
+    line = f'"{sys.executable}" -m xpreduce.cli sum "{saved}"'
+    closed = subprocess.run(["sh", "-c", f"{line} 2>&-"], capture_output=True, text=True, timeout=60)
+    assert (closed.returncode, len(closed.stdout.split())) == (0, 1)
+    closed = subprocess.run(["sh", "-c", f"{line} >&-"], capture_output=True, text=True, timeout=60)
+    assert closed.returncode == 1
+    assert "standard output is closed" in closed.stderr

@@ -6,8 +6,10 @@ None of them is imported before `main` runs.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from xpreduce.cli.errors import FAILED, CommandError, missing_package, reason
 from xpreduce.cli.interrupts import Interrupted, interruptible
@@ -29,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 an error in the data or while running, 2 wrong usage, 128 + n ended by signal n.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stderr is None:  # closed; print would write to stdout instead
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # open until the process ends
     try:
         with interruptible(restore=argv is not None):
             return _run(arguments)
@@ -67,4 +71,5 @@ def _run(arguments: list[str]) -> int:
 
 
 def _say(message: str) -> None:
-    print(f"xpreduce: {message}", file=sys.stderr)
+    with suppress(OSError):  # a message that nobody can read must not end the run
+        print(f"xpreduce: {message}", file=sys.stderr, flush=True)

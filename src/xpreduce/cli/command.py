@@ -85,7 +85,7 @@ def _memory(context: click.Context, parameter: click.Parameter, text: str | None
 
     try:
         size = int(parse_bytes(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         size = 0
     if size <= 0:
         raise click.BadParameter(f"{text!r} is not a size such as 512MiB, 2GB or 1000000000")

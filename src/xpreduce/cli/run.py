@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import Any
 
@@ -26,7 +26,11 @@ def run(request: Request) -> None:
     """Do what was asked; everything that can go wrong without reading the data does so first."""
     target = None
     if request.output is not None:
-        target = Target(request.output, split(request.input)[0], overwrite=request.overwrite)
+        path, name = split(request.input)
+        # The array may lie elsewhere than its group, by way of links.
+        parts = name.split("/") if name else []
+        inside = [os.path.join(path, *parts[: i + 1]) for i in range(len(parts))]
+        target = Target(request.output, [path, *inside], overwrite=request.overwrite)
     with _told(quiet=request.quiet):
         source = open_input(request.input, fill_missing=request.missing_chunks == "fill")
         like, axes = _outline(request, source)
@@ -119,6 +123,8 @@ def _progress(request: Request, source: Source) -> Any:
 
 
 def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise CommandError("standard output is closed: write the result with -o")
     try:
         print(text, flush=True)
     except OSError as error:
@@ -132,7 +138,8 @@ def _told(*, quiet: bool) -> Iterator[None]:
     """Turn warnings into single lines on stderr, or into nothing."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"xpreduce: warning: {reason(Warning(message))}", file=sys.stderr)
+        with suppress(OSError):  # a warning that nobody can read must not end the run
+            print(f"xpreduce: warning: {reason(Warning(message))}", file=sys.stderr, flush=True)
 
     with warnings.catch_warnings():
         if quiet:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 
 from xpreduce.cli.errors import CommandError, UsageError, WriteError, reason
 from xpreduce.cli.interrupts import undisturbed
-
-_ZARR_METADATA = ("zarr.json", ".zarray", ".zgroup")
 
 
 class Target:
@@ -20,8 +20,8 @@ class Target:
     ----------
     text : str
         Where the output goes, as the user gave it.
-    input_path : str
-        The file or directory that is read.
+    input_paths : sequence of str
+        The files and directories that are read.
     overwrite : bool
         Whether something that is there may be replaced.
 
@@ -33,7 +33,7 @@ class Target:
         If it exists and may not be replaced, or its folder does not.
     """
 
-    def __init__(self, text: str, input_path: str, *, overwrite: bool) -> None:
+    def __init__(self, text: str, input_paths: Sequence[str], *, overwrite: bool) -> None:
         self.text = text
         # Through symbolic links, so that the link stays and the temporary lies on the same file system.
         self.path = os.path.realpath(text)
@@ -41,7 +41,7 @@ class Target:
         self._overwrite = overwrite
         if self.suffix not in (".npy", ".zarr"):
             raise UsageError(f"{text}: the output must end in .npy or .zarr")
-        if _overlap(self.path, os.path.realpath(input_path)):
+        if any(_overlap(self.path, os.path.realpath(path)) for path in input_paths):
             raise UsageError(f"{text}: the output is the input, or one lies inside the other")
         folder, name = os.path.split(self.path)
         if not os.path.isdir(folder):
@@ -54,14 +54,10 @@ class Target:
             return
         if not self._overwrite:
             raise CommandError(f"{self.text}: exists already (--overwrite replaces it)")
-        if self.suffix == ".npy":
-            replaceable = os.path.isfile(self.path)
-        else:
-            replaceable = any(os.path.exists(os.path.join(self.path, name)) for name in _ZARR_METADATA)
+        replaceable = os.path.isfile(self.path) if self.suffix == ".npy" else _is_zarr_array(self.path)
         if not replaceable:
-            raise CommandError(
-                f"{self.text}: exists and is not a {self.suffix} output, so it is not overwritten"
-            )
+            kind = "file" if self.suffix == ".npy" else "Zarr array"
+            raise CommandError(f"{self.text}: exists and is not a single {kind}, so it is not overwritten")
 
     def commit(self) -> None:
         """Sync the temporary to the disk and rename it; from here on the run counts as done."""
@@ -100,6 +96,17 @@ class Target:
             os.rename(aside, self.path)
             raise
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _is_zarr_array(path: str) -> bool:
+    """Return whether a directory is one Zarr array, and no group that may hold many."""
+    if os.path.exists(os.path.join(path, ".zarray")):
+        return True
+    try:
+        with open(os.path.join(path, "zarr.json"), encoding="utf-8") as file:
+            return bool(json.load(file).get("node_type") == "array")
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _overlap(a: str, b: str) -> bool:
