@@ -120,7 +120,7 @@ def record(
 def tiny_calls(options: argparse.Namespace) -> Iterator[Record]:
     """Yield what a call on a (3, 4) array costs, and the import."""
     number = 2000
-    for operator in options.operators:
+    for operator in [name for name in options.operators if name in calls.CALLS]:
         for dtype in ("float32", "float64"):
             x = calls.tiny(dtype)
 
@@ -151,7 +151,7 @@ def dask_ratios(options: argparse.Namespace) -> Iterator[Record]:
             with tempfile.TemporaryDirectory() as folder:
                 x = dask_arrays.chunked(source, dtype, elements, Path(folder))
                 reading = x.map_blocks(touch, dtype=np.uint8, chunks=tuple((1,) * n for n in x.numblocks))
-                for operator in options.operators:
+                for operator in [name for name in options.operators if name in peers.DASK]:
                     for axes_name, axes in dask_arrays.AXES.items():
                         lazy = {by: build(x, axes) for by, build in peers.DASK[operator].items()}
                         lazy[LIMIT] = reading
