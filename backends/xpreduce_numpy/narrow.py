@@ -71,14 +71,17 @@ class NarrowSums:
             value = value / self.walk.terms if self._last == "mean" else value
             results, open_ = self._cast(value), np.zeros(value.shape, bool)
         else:
-            sizes = None
+            sizes, share = None, error
             if self._lift == "identity":
                 squares = self._of(box)[2] if squares is None else squares
                 # By Cauchy and Schwarz this bounds the sum of the terms' sizes, and nothing else that
                 # NumPy can do with a block is as fast as a product.
                 sizes = np.sqrt(squares * self.walk.terms)
+            total, spread = value, sizes
             value, sizes, error = self._finished(value, sizes, error)
             results, open_ = self._rounded(value, sizes, error)
+            if self._last == "log" and spread is not None:  # of a sum that may as well have the other sign
+                open_ |= (np.abs(total) <= spread * share) & (spread > 0) & np.isfinite(total)
         if self._lift == "identity" and self._last != "log":
             open_ |= self._zero_in_doubt(box, value)
         return careful.mended(results, self.walk, self._reduction, box, open_)
@@ -200,7 +203,9 @@ class NarrowSums:
         least, most = below.astype(self._result), above.astype(self._result)
         open_ = least != most
         if open_.any():
-            open_ &= np.isfinite(value)  # infinity and NaN are certain
+            certain = ~np.isfinite(value)
+            np.copyto(most, value.astype(self._result), where=certain)
+            open_ &= ~certain
         return most, open_
 
 

@@ -167,6 +167,19 @@ def test_float64_sum_overflows_only_at_the_end() -> None:
     np.testing.assert_array_equal(got, [-big, np.inf, 0])
 
 
+def test_logarithms_of_sums_that_almost_cancel() -> None:
+    """The sign of a sum decides between a number and NaN."""
+    values = [8.267972677977988e-35, 6.705073105795639e-17, 2.0481158726424456e-16, -6.157255076554512e-16]
+    values += [-values[2], -values[3], -values[1], -1.47323103813431e-37]
+    for dtype in ("float32", "float64"):
+        x = np.asarray([values] * 500, dtype).T
+        right = exact.reduced("log_sum", x[:, 0].astype("f8").tolist(), dtype)
+        np.testing.assert_allclose(xpreduce.reduce_log_sum(x, axes=0)[0], right, rtol=1e-6)
+        np.testing.assert_array_equal(
+            xpreduce.reduce_log_sum(np.zeros((3, 900), dtype), axes=0), [[-np.inf] * 900]
+        )
+
+
 @pytest.mark.parametrize("size", [2, 500, 5000])
 def test_float64_means_of_huge_values(size: int) -> None:
     """Dividing a sum near the end of the range takes no detour over infinity."""
