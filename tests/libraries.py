@@ -149,4 +149,23 @@ class Dask(Library):
         return values
 
 
-LIBRARIES: tuple[type[Library], ...] = (NumPy, NumPyPortable, Strict, Torch, Dask)
+class CuPy(Library):
+    """CuPy arrays, where there is a device; they go through the portable backend so far."""
+
+    name = "cupy"
+    dtypes = ("float16", "float32", "float64", "int32", "int64", "uint32", "uint64")
+
+    def __init__(self) -> None:
+        self.cupy = importlib.import_module("cupy")
+        if not self.cupy.is_available():
+            raise ImportError("CuPy is installed, and there is no CUDA device")
+
+    def asarray(self, x: Any) -> Any:
+        return self.cupy.asarray(np.array(x, dtype=x.dtype.newbyteorder("=")))
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        assert isinstance(result, self.cupy.ndarray)
+        return self.cupy.asnumpy(result)
+
+
+LIBRARIES: tuple[type[Library], ...] = (NumPy, NumPyPortable, Strict, Torch, Dask, CuPy)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from xpreduce.dtypes import DType
+from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction
 
 MOST = 2**10
@@ -22,13 +25,22 @@ Row = list[float]
 
 
 def serves(reduction: Reduction) -> bool:
-    """Whether sums of this operator and dtype can be made this way."""
-    return reduction.dtype is reduction.result and _key(reduction) in _SERVED
+    """Whether reductions by this operator of this dtype can be made this way."""
+    return reduction.dtype is reduction.result and _functions(reduction.operator, reduction.dtype) is not None
 
 
-def _key(reduction: Reduction) -> tuple[str, ...]:
-    operator, dtype = reduction.operator, reduction.dtype
-    return operator.combine, operator.lift, operator.finish, dtype.name if dtype.is_float else "integer"
+@cache
+def _functions(operator: Operator, dtype: DType) -> tuple[Callable[..., Any], ...] | None:
+    """Return what makes a row's result, and for floats what resolves ties; None where nothing can."""
+    how = operator.lift, operator.finish
+    if operator.combine != "sum" or how not in _FLOATS:
+        return None
+    if not dtype.is_float:
+        return (_INTEGERS[how],)
+    if dtype.bits == 64:
+        # Squares of float64 are not exact, and a float64 mean would be rounded twice.
+        return None if how in (("square", "identity"), ("identity", "mean")) else _FLOATS[how]
+    return _FLOATS[how] if dtype.name in _NARROW else None
 
 
 def reduce(x: Any, reduction: Reduction) -> Any | None:
@@ -36,7 +48,7 @@ def reduce(x: Any, reduction: Reduction) -> Any | None:
 
     It is sure where the results are finite.
     """
-    operator, result, plan = reduction.operator, reduction.result, reduction.plan
+    result, plan = reduction.result, reduction.plan
     shape = plan.result_shape(x.shape)
     if not plan.kept:
         rows = (x.reshape(-1).tolist(),)
@@ -47,11 +59,12 @@ def reduce(x: Any, reduction: Reduction) -> Any | None:
         if plan.kept[-1] >= len(plan.kept):  # a reduced dimension comes before a kept one
             x = x.transpose(plan.kept + plan.axes)
         rows = x.reshape(count, -1).tolist()
-    how = operator.lift, operator.finish
+    functions = _functions(reduction.operator, result)
+    assert functions is not None
     if not result.is_float:
-        integer, low, high = _INTEGERS[how], result.minimum, result.maximum
+        (integer,), low, high = functions, result.minimum, result.maximum
         return np.array([min(max(integer(row), low), high) for row in rows], result.name).reshape(shape)
-    floating, beyond = _FLOATS[how]
+    floating, beyond = functions
     try:
         values = [floating(row) for row in rows]
     except (OverflowError, ValueError):  # intermediate overflow; infinities of both signs
@@ -139,11 +152,4 @@ _INTEGERS: dict[tuple[str, str], Callable[[list[int]], int]] = {
     ("abs", "identity"): lambda row: sum(map(abs, row)),
     ("square", "sqrt"): lambda row: math.isqrt(sum(v * v for v in row)),
     ("square", "identity"): lambda row: sum(v * v for v in row),
-}
-_SERVED = {
-    ("sum", *how, dtype)
-    for how in _FLOATS
-    for dtype in ("integer", "float64", *_NARROW)
-    # Squares of float64 are not exact, and a float64 mean would be rounded twice.
-    if dtype != "float64" or how not in (("square", "identity"), ("identity", "mean"))
 }
