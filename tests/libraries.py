@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,7 +22,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return BFLOAT16 if name == "bfloat16" else np.dtype(name)
 
 
-class Library:
+class Library(ABC):
     """One array library, seen from NumPy: every test value goes in and comes out as a NumPy array."""
 
     name: str
@@ -29,13 +30,13 @@ class Library:
     correctly_rounded = True
     """Whether float16, bfloat16 and float32 are always the nearest, not only almost always."""
 
+    @abstractmethod
     def asarray(self, x: Any) -> Any:
         """Return a NumPy array as an array of this library."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
         """Return a result as a NumPy array, after checks that it is of this library."""
-        raise NotImplementedError
 
     def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
         """Reduce a NumPy array by way of this library."""

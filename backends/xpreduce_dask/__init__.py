@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, cast
 
 import dask
 import dask.array as da
@@ -19,7 +19,7 @@ from dask.array.utils import meta_from_array
 from xpreduce import dispatch
 from xpreduce.dtypes import in_namespace, name_of
 from xpreduce.portable import quiet
-from xpreduce.protocol import Reduction, State, Status
+from xpreduce.protocol import EagerBackend, Reduction, State, Status
 
 _MERGED_BYTES = 2**25
 """Bytes of states that one merge takes at most, while `_WIDTHS` allows."""
@@ -167,8 +167,8 @@ def _merged(states: Any, reduction: Reduction) -> State:
     return first
 
 
-def _eager(x: Any) -> Any:
+def _eager(x: Any) -> EagerBackend:
     backend = dispatch.own_backend(x)
     if not hasattr(backend, "partial"):
         raise TypeError(f"the chunks of a Dask array must be eager arrays, not {type(x).__qualname__}")
-    return backend
+    return cast(EagerBackend, backend)

@@ -101,11 +101,6 @@ def in_namespace(xp: Any, name: str) -> Any:
     raise TypeError(f"{xp.__name__} has no {name}")
 
 
-def has(xp: Any, name: str) -> bool:
-    """Whether the array namespace `xp` has the dtype called `name`."""
-    return getattr(xp, name, None) is not None
-
-
 def cast_hint(name: str) -> str:
     """Say which supported dtype would hold the values of an unsupported one, as advice for an error."""
     if name in SMALL:
