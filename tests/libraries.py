@@ -59,6 +59,22 @@ class NumPy(Library):
         return result
 
 
+class NumPyCompiled(NumPy):
+    """NumPy arrays through compiled kernels, however small they are."""
+
+    name = "numpy-compiled"
+
+    def __init__(self) -> None:
+        choice = importlib.import_module("xpreduce_numpy.choice")
+        if choice.missing() is not None:
+            raise ImportError(choice.missing())
+        self._use_kernels = choice.use_kernels
+
+    def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
+        with self._use_kernels("compiled"):
+            return super().reduce(op, x, *args, **kwargs)
+
+
 class NumPyPortable(NumPy):
     """NumPy arrays through the portable backend."""
 
@@ -169,4 +185,4 @@ class CuPy(Library):
         return self.cupy.asnumpy(result)
 
 
-LIBRARIES: tuple[type[Library], ...] = (NumPy, NumPyPortable, Strict, Torch, Dask, CuPy)
+LIBRARIES: tuple[type[Library], ...] = (NumPy, NumPyCompiled, NumPyPortable, Strict, Torch, Dask, CuPy)

@@ -20,6 +20,7 @@ from xpreduce import dispatch
 from xpreduce.dtypes import in_namespace, name_of
 from xpreduce.portable import quiet
 from xpreduce.protocol import EagerBackend, Reduction, State, Status
+from xpreduce.threads import use_num_threads
 
 _MERGED_BYTES = 2**25
 """Bytes of states that one merge takes at most, while `_WIDTHS` allows."""
@@ -117,7 +118,8 @@ def _width(x: Any, reduction: Reduction) -> int:
 def _reduce_chunk(chunk: Any, *, reduction: Reduction) -> Any:
     while isinstance(chunk, list):  # a list for each dimension that goes, of the one chunk along it
         (chunk,) = chunk
-    return dispatch.own_backend(chunk).reduce(_declared(chunk, reduction), reduction)
+    with use_num_threads(1):  # Dask has threads of its own
+        return dispatch.own_backend(chunk).reduce(_declared(chunk, reduction), reduction)
 
 
 def _declared(chunk: Any, reduction: Reduction) -> Any:
@@ -136,7 +138,8 @@ def _partial_chunk(
 ) -> Any:
     if computing_meta:
         return meta_from_array(chunk, ndim=reduction.plan.ndim)
-    return _eager(chunk).partial(_declared(chunk, reduction), reduction)
+    with use_num_threads(1):
+        return _eager(chunk).partial(_declared(chunk, reduction), reduction)
 
 
 def _combine_chunks(

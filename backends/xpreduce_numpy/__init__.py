@@ -1,18 +1,21 @@
-"""The NumPy backend: plain NumPy in blocks that stay in cache, with the results checked or exact.
+"""The NumPy backend: compiled kernels, or plain NumPy in blocks that stay in cache.
 
 It serves `numpy.ndarray`, `numpy.memmap` and NumPy scalars, with any strides and byte order.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xpreduce import dtypes
 from xpreduce.algebra import algebra_of
+from xpreduce.axes import Plan
+from xpreduce.dtypes import DType
+from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction, State, Status
-from xpreduce_numpy import small
+from xpreduce_numpy import choice, small
 from xpreduce_numpy.extremes import Extremes
 from xpreduce_numpy.general import General
 from xpreduce_numpy.integers import IntegerSums
@@ -20,7 +23,10 @@ from xpreduce_numpy.narrow import NarrowSums
 from xpreduce_numpy.products import NarrowProducts
 from xpreduce_numpy.wide import WideSums
 
-Kernel = NarrowSums | WideSums | IntegerSums | NarrowProducts | Extremes | General
+if TYPE_CHECKING:
+    from xpreduce_numpy.compiled.kernel import Compiled
+
+Plain = NarrowSums | WideSums | IntegerSums | NarrowProducts | Extremes | General
 
 
 def refusal(array_type: type) -> str | None:
@@ -38,7 +44,7 @@ def refusal(array_type: type) -> str | None:
 
 def reduce(x: Any, reduction: Reduction) -> Any:
     """Return the reduction of the whole of `x`."""
-    if 0 < x.size <= small.MOST and small.serves(reduction):
+    if 0 < x.size <= small.MOST and small.serves(reduction) and choice.wanted() is None:
         result = small.reduce(x, reduction)
         if result is not None:
             return result
@@ -49,6 +55,9 @@ def reduce(x: Any, reduction: Reduction) -> Any:
         return np.full(shape, reduction.operator.empty_value(reduction.result), dtype)
     work = _kernel(x, reduction)
     walk = work.walk
+    if not isinstance(work, Plain):
+        with np.errstate(all="ignore"):
+            return work.reduce()
     out: Any = np.empty(walk.kept, dtype)
     with np.errstate(all="ignore"):
         for box in walk.results():
@@ -66,6 +75,8 @@ def partial(x: Any, reduction: Reduction) -> State:
             return algebra_of(reduction).identity(np, shape, "cpu")
         work = _kernel(x, reduction)
         walk = work.walk
+        if not isinstance(work, Plain):
+            return work.partial()
         whole: list[Any] = []
         for box in walk.results():
             state = work.state(box)
@@ -80,7 +91,12 @@ def partial(x: Any, reduction: Reduction) -> State:
     )
 
 
-def _kernel(x: Any, reduction: Reduction) -> Kernel:
+def _kernel(x: Any, reduction: Reduction) -> Plain | Compiled:
+    found: Compiled | None = choice.compiled(x, reduction)[0]
+    return found or _plain(x, reduction)
+
+
+def _plain(x: Any, reduction: Reduction) -> Plain:
     operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
     narrow = dtype.is_float and result.is_float and max(dtype.bits, result.bits) < 64
     if operator.combine in ("maximum", "minimum"):
@@ -112,12 +128,24 @@ def kernel(x: Any, reduction: Reduction) -> str:
     """Return in words what `reduce` would run on `x`."""
     if not x.size:
         return "none: the set is empty"
-    if x.size <= small.MOST and small.serves(reduction):
+    if x.size <= small.MOST and small.serves(reduction) and choice.wanted() is None:
         return f"exact Python numbers: at most {small.MOST} elements"
-    work = _kernel(np.asarray(x), reduction)
-    return f"{work.kernel}; layout: {work.walk}"
+    x = np.asarray(x)
+    found, why = choice.compiled(x, reduction)
+    work = found or _plain(x, reduction)
+    return f"{work.kernel}{f' ({why})' if why else ''}; layout: {work.walk}"
+
+
+def warm_up(operator: Operator, dtype: DType) -> int:
+    """Make ready what compiled kernels serve an operator and a dtype; return how many modules these are."""
+    if choice.missing() is not None:
+        return 0
+    from xpreduce_numpy.compiled.families import warm_up
+
+    return warm_up(Reduction(operator, dtype, dtype, Plan(1, (0,), (), True, False)))
 
 
 def status() -> Status:
-    """Return NumPy's version."""
-    return Status(np.__version__, True, "bfloat16 needs ml_dtypes")
+    """Return NumPy's version, and whether its kernels are compiled."""
+    kernels = choice.missing() or "large arrays are reduced by compiled kernels"
+    return Status(np.__version__, True, f"bfloat16 needs ml_dtypes; {kernels}")

@@ -28,12 +28,12 @@ class Walk:
     """
 
     def __init__(self, x: Any, plan: Plan, block: int) -> None:
-        self._dimensions = merge(x.shape, x.strides, plan.axes)
-        sizes = tuple(d.size for d in self._dimensions)
-        strides = tuple(d.stride for d in self._dimensions)
+        self.dimensions = merge(x.shape, x.strides, plan.axes)
+        self.sizes = sizes = tuple(d.size for d in self.dimensions)
+        strides = tuple(d.stride for d in self.dimensions)
         self._view = np.lib.stride_tricks.as_strided(x, sizes, strides, writeable=False)
-        self._kept = tuple(i for i, d in enumerate(self._dimensions) if not d.reduced)
-        self._reduced = tuple(i for i, d in enumerate(self._dimensions) if d.reduced)
+        self._kept = tuple(i for i, d in enumerate(self.dimensions) if not d.reduced)
+        self._reduced = tuple(i for i, d in enumerate(self.dimensions) if d.reduced)
         self.kept = tuple(sizes[i] for i in self._kept)
         self.reduced = tuple(sizes[i] for i in self._reduced)
         self.terms = math.prod(self.reduced)
@@ -66,7 +66,7 @@ class Walk:
             yield self._as_matrix(self._view[self._where(box, inner)])
 
     def _where(self, box: Box, inner: Box) -> Box:
-        where = [slice(None)] * len(self._dimensions)
+        where = [slice(None)] * len(self.dimensions)
         for i, part in zip((*self._kept, *self._reduced), (*box, *inner), strict=True):
             where[i] = part
         return tuple(where)
@@ -111,10 +111,10 @@ class Walk:
 
     def in_place(self, flat: Any, keepdims: bool) -> Any:
         """Return what is in memory order as an array of the result's shape, without a copy."""
-        order = [axis for i in self._kept for axis in self._dimensions[i].axes]
+        order = [axis for i in self._kept for axis in self.dimensions[i].axes]
         unmerged = flat.reshape(tuple(self._shape[axis] for axis in order))
         result = unmerged.transpose([order.index(axis) for axis in sorted(order)])
         return result.reshape(replace(self._plan, keepdims=keepdims).result_shape(self._shape))
 
     def __str__(self) -> str:
-        return ", ".join(str(d) for d in self._dimensions) or "one element"
+        return ", ".join(str(d) for d in self.dimensions) or "one element"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         reduce_sum,
         reduce_sum_square,
     )
+    from xpreduce.threads import get_num_threads, set_num_threads, use_num_threads
+    from xpreduce.warming import warm_up
 
 __version__ = "0.1.0"
 
@@ -33,6 +35,7 @@ __all__ = [
     "AxisError",
     "backends",
     "explain",
+    "get_num_threads",
     "reduce",
     "reduce_l1",
     "reduce_l2",
@@ -44,14 +47,21 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "reduce_sum_square",
+    "set_num_threads",
     "use_backend",
+    "use_num_threads",
+    "warm_up",
 ]
 
 _HOMES = {
     "AxisError": "axes",
     "backends": "inspection",
     "explain": "inspection",
+    "get_num_threads": "threads",
+    "set_num_threads": "threads",
     "use_backend": "dispatch",
+    "use_num_threads": "threads",
+    "warm_up": "warming",
 }
 
 

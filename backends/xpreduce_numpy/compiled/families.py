@@ -1,0 +1,291 @@
+"""Which accumulation serves which operator and dtypes, and what its totals are as a state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from xpreduce.algebra import algebra_of, limbs, pairs
+from xpreduce.algebra.extremes import Extreme
+from xpreduce.algebra.integer_sums import IntegerSum
+from xpreduce.algebra.products import normal
+from xpreduce.dtypes import in_namespace
+from xpreduce.protocol import Reduction, State
+from xpreduce_numpy.compiled import (
+    exponentials,
+    extremes,
+    integers,
+    kernels,
+    machine,
+    memory,
+    products,
+    rounding,
+    sums,
+)
+from xpreduce_numpy.compiled.accumulation import Accumulation
+from xpreduce_numpy.compiled.kernels import Ending, Terms
+
+FEW = 2**6
+"""Terms of both signs up to which sums often lie exactly between two floats: only exact sums can tell."""
+
+
+MODULES = {"results": ("results",), "pieces": ("totals", "finish", "join"), "states": ("totals", "join")}
+"""Kernels that are compiled together: for results, for results piece by piece, and for states."""
+
+
+class Family(ABC):
+    """One way to serve reductions."""
+
+    words: str
+    """What runs, in words."""
+
+    key: tuple[Any, ...]
+    """What tells its kernels from all others."""
+
+    finishes = True
+    """Whether it makes results; otherwise they are made of states."""
+
+    @abstractmethod
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+
+    def state_terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes states."""
+        return self.terms(by_rows, apart)
+
+    @abstractmethod
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+
+    @abstractmethod
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals of `state_terms` as a state, and where it is wrong, or None."""
+
+    def functions(self, module: str, by_rows: bool, apart: bool) -> dict[str, Any]:
+        """Return the kernels of a module, compiled if they are not yet."""
+        names = MODULES[module]
+
+        def source() -> str:
+            if module == "states":
+                return kernels.module(names, self.state_terms(by_rows, apart), None)
+            return kernels.module(names, self.terms(by_rows, apart), self.ending())
+
+        return machine.functions(names, (module, by_rows, apart, *self.key), source)
+
+
+class FloatSums(Family):
+    """Sums of floats, of their sizes and of their squares; of narrow integers too, if floats come out."""
+
+    def __init__(self, reduction: Reduction, terms: int) -> None:
+        operator = reduction.operator
+        self._lift, self._last = operator.lift, operator.finish
+        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+        self._scaled = self._dtype == "float64"
+        integers = not reduction.dtype.is_float
+        self._narrow = integers or "float64" not in (self._dtype, self._result)
+        self._exact = self._narrow and (
+            integers or (self._dtype == "float16" and self._result != "float64" and self._lift != "square")
+        )
+        self._signed = self._lift == "identity"
+        self._few = self._signed and terms <= FEW and not self._exact
+        self.finishes = self._last != "log" or self._result != "float64" or not self._signed
+        self.key = ("FloatSums", self._lift, self._last, self._dtype, self._result, self._few)
+        if self._exact:
+            self.words = "exact float64 sums"
+        elif self._narrow and not self._few:
+            self.words = "plain float64 sums, compensated where they leave the rounding open"
+        else:
+            self.words = "compensated float64 sums"
+
+    def _accumulation(self) -> Accumulation:
+        if self._exact:
+            return sums.plain(self._lift, False, sums.EXACT_DEPTH)
+        if self._few:
+            return sums.careful(self._lift)
+        return sums.plain(self._lift, self._signed) if self._narrow else sums.wide(self._lift)
+
+    def _of(self, accumulation: Accumulation, by_rows: bool, apart: bool) -> Terms:
+        return Terms(accumulation, memory.floats(self._dtype, apart, -0.0), by_rows)
+
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+        return self._of(self._accumulation(), by_rows, apart)
+
+    def state_terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes states: they can't be checked any more once they are combined."""
+        return self._of(sums.wide(self._lift), by_rows, apart)
+
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+        last, result, squares = self._last, self._result, self._lift == "square"
+        if self._exact:
+            return Ending(result, rounding.sums(last, False, rounding.no_error, result, False))
+        if self._scaled and squares:
+            decide_again = rounding.zeros(result)
+            again = self._of(sums.wide("abs"), True, True)
+        else:
+            share = rounding.share_unless_exact(self._dtype, squares)
+            decide_again = rounding.sums(last, True, share, result, self._scaled)
+            again = self._of(sums.careful(self._lift), True, True)
+        if self._few:
+            return Ending(result, decide_again)
+        if self._narrow:
+            return Ending(result, rounding.plain_sums(last, self._signed, result), again, decide_again)
+        decide = rounding.sums(last, self._signed, rounding.share_wide, result, self._scaled)
+        return Ending(result, decide, again, decide_again)
+
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals as a state, and where its terms left float64's range."""
+        high, low = pairs.normalised(np, (parts[0], parts[1]))
+        count = np.asarray(terms)
+        if not self._scaled:
+            return (high, low, count), None
+        sizes = parts[2] if self._signed else high
+        wrong = ~(sizes <= 2.0**990) & ~np.isnan(sizes)
+        if self._lift == "square":
+            wrong |= high < 2.0**-900
+        return (high, low, count, np.zeros(high.shape, np.int8)), wrong
+
+
+class IntegerSums(Family):
+    """Sums of integers, of their sizes and of their squares."""
+
+    words = "exact integer sums, in digits of 32 bits"
+
+    def __init__(self, reduction: Reduction) -> None:
+        algebra = algebra_of(reduction)
+        assert isinstance(algebra, IntegerSum)
+        self._algebra = algebra
+        self._lift, self._last = reduction.operator.lift, reduction.operator.finish
+        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+        self.finishes = self._last != "log" and not reduction.result.is_float
+        self.key = ("IntegerSums", self._lift, self._last, self._dtype, self._result)
+
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+        accumulation = integers.accumulation(self._dtype, self._lift)
+        return Terms(accumulation, memory.integers(self._dtype, apart), by_rows)
+
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+        return Ending(self._result, integers.ending(self._last, self._result))
+
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals as a state."""
+        zeros = [np.zeros_like(parts[0]) for _ in range(self._algebra.size - len(parts))]
+        return (*limbs.carry([*parts, *zeros]), np.asarray(terms)), None
+
+
+class Extremes(Family):
+    """The largest and smallest."""
+
+    words = "the largest of integers in the order of the values"
+
+    def __init__(self, reduction: Reduction) -> None:
+        algebra = algebra_of(reduction)
+        assert isinstance(algebra, Extreme)
+        self._algebra = algebra
+        self._largest = reduction.operator.combine == "maximum"
+        self._dtype = reduction.dtype.name
+        self.finishes = reduction.dtype is reduction.result
+        self.key = ("Extremes", self._largest, self._dtype)
+
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+        elements = extremes.elements(self._dtype, self._largest, apart)
+        return Terms(extremes.accumulation(self._dtype, self._largest), elements, by_rows)
+
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+        bits = 8 * memory.size_of(self._dtype)
+        return Ending(f"uint{bits}", extremes.ending(self._dtype, self._largest))
+
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals as a state."""
+        found = extremes.value_of(parts[0], self._dtype, self._largest)
+        bits = 8 * memory.size_of(self._dtype)
+        values = found.astype(f"u{bits // 8}").view(in_namespace(np, self._dtype))
+        held, count = self._algebra.held(np, values), np.asarray(terms)
+        if self._dtype not in memory.FLOATING:
+            return (held, count), None
+        return (held, (held == 0) & (np.signbit(held) != self._largest), count), None
+
+
+class Products(Family):
+    """Products of floats."""
+
+    words = "products of pairs, exponents apart"
+
+    def __init__(self, reduction: Reduction) -> None:
+        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+        self.key = ("Products", self._dtype, self._result)
+
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+        return Terms(products.accumulation(self._dtype), memory.floats(self._dtype, apart, 1.0), by_rows)
+
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+        return Ending(self._result, products.ending(self._result))
+
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals as a state."""
+        high, low, exponent = parts
+        low = np.where(np.isfinite(high) & (high != 0), low, 0.0)
+        return normal(np, pairs.normalised(np, (high, low)), exponent), None
+
+
+class Exponentials(Family):
+    """Logarithms of sums of exponentials of floats."""
+
+    words = "compensated sums of exponentials"
+
+    def __init__(self, reduction: Reduction) -> None:
+        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+        self.key = ("Exponentials", self._dtype, self._result)
+
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+        elements = memory.floats(self._dtype, apart, float("-inf"))
+        return Terms(exponentials.accumulation(self._dtype == "float64"), elements, by_rows)
+
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+        return Ending(self._result, exponentials.ending(self._result))
+
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals as a state."""
+        shift, high, low = parts
+        high, low = pairs.normalised(np, (high, low))
+        return (shift, high, low), None
+
+
+def family(reduction: Reduction, terms: int) -> Family | None:
+    """Return what serves a reduction of so many terms, or None."""
+    operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
+    if dtype.is_float and not result.is_float:
+        return None
+    if operator.combine in ("maximum", "minimum"):
+        return Extremes(reduction)
+    if operator.combine == "product":
+        return Products(reduction) if dtype.is_float else None
+    if operator.lift == "exp":
+        return Exponentials(reduction) if dtype.is_float else None
+    if dtype.is_float:
+        return FloatSums(reduction, terms)
+    exact = 16 if operator.lift == "square" else 32
+    if result.is_float and operator.finish != "log" and dtype.bits <= exact:
+        return FloatSums(reduction, terms)
+    return IntegerSums(reduction) if terms <= integers.MOST else None
+
+
+def warm_up(reduction: Reduction) -> int:
+    """Make all modules of an operator and its dtypes ready; return how many there are."""
+    variants = {found.key: found for found in (family(reduction, terms) for terms in (FEW, FEW + 1)) if found}
+    for found in variants.values():
+        for module in MODULES:
+            for by_rows in (True, False):
+                found.functions(module, by_rows, False)
+    return len(variants) * len(MODULES) * 2

@@ -1,0 +1,151 @@
+"""Exact sums of integers, of their sizes and of their squares, in digits of 32 bits.
+
+A digit's lane holds the sum of that digit over the terms, so it has room for 2**29 of them; a total's
+value is the sum of ``digit[k] * 2**(32 * k)``.
+"""
+
+from __future__ import annotations
+
+from xpreduce.operators import Finish, Lift
+from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
+from xpreduce_numpy.compiled.kernels import Decide
+from xpreduce_numpy.compiled.memory import size_of
+from xpreduce_numpy.compiled.writing import DOUBLE, INT64, LONGS, WIDE, Code, Value
+
+_MASK = 2**32 - 1
+
+MOST = 2**29
+"""The most terms of one output."""
+
+
+def accumulation(dtype: str, lift: Lift) -> Accumulation:
+    """Return the accumulation of integers of a dtype."""
+    wide = size_of(dtype) == 8
+    signed = dtype.startswith("int")
+    parts = 4 if wide and lift == "square" else 2
+
+    def digits(x: Value, keeps_sign: bool) -> Vectors:
+        return x & _MASK, x >> 32 if keeps_sign else x.shifted_in_zeros(32)
+
+    def size(x: Value) -> Value:
+        """Return the absolute value, as an integer without sign: of the smallest integer too."""
+        sign = x >> 63
+        return (x ^ sign) - sign if signed else x
+
+    def terms(x: Value) -> Vectors:
+        if lift != "square":
+            return digits(size(x) if lift == "abs" else x, signed and lift == "identity")
+        if not wide:
+            return digits(x * x, False)
+        low, high = digits(size(x), False)
+        (a, b), (c, d), (e, f) = (digits(y, False) for y in (low * low, low * high, high * high))
+        return a, b + (c << 1), (d << 1) + e, f
+
+    def empty(code: Code) -> Vectors:
+        return (code.constant(LONGS, 0),) * parts
+
+    def add(code: Code, a: Vectors, b: Vectors) -> Vectors:
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+
+    def step(code: Code, tile: Vectors, x: Value) -> Vectors:
+        return add(code, tile, terms(x))
+
+    if wide or lift == "square":
+        return Accumulation(empty, step, add, empty, add, add, (LONGS,) * parts, 2**30)
+
+    # Of narrow integers a tile of one plain sum has room enough.
+    def one(code: Code) -> Vectors:
+        return (code.constant(LONGS, 0),)
+
+    def add_plain(code: Code, tile: Vectors, x: Value) -> Vectors:
+        return (tile[0] + (size(x) if lift == "abs" else x),)
+
+    def absorb(code: Code, total: Vectors, tile: Vectors) -> Vectors:
+        return add(code, total, digits(tile[0], True))
+
+    return Accumulation(one, add_plain, add, empty, absorb, add, (LONGS,) * parts, 2**20)
+
+
+def ending(last: Finish, result: str) -> Decide:
+    """Return a function that gives the results in an integer dtype, rounded toward zero and saturated."""
+    bits = 8 * size_of(result)
+    signed = result.startswith("int")
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+
+    def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
+        digits = _carried(total)
+        small = _small(digits, 2**19 if last == "mean" else 2**29)
+        value = code.variable(digits[0])
+        with code.either(code.all_of(small)) as (then, otherwise):
+            with then:
+                value.set(_finished_small(digits[0] | (digits[1] << 32), last, terms).larger(least))
+                if bits < 64:
+                    value.set(value.now.smaller(most))
+            with otherwise:
+                whole = _wide(digits[-1], "sext")
+                for digit in reversed(digits[:-1]):
+                    whole = (whole << 32) | _wide(digit, "zext")
+                whole = _finished(code, whole, last, terms).larger(least).smaller(most)
+                value.set(whole.to(INT64, "trunc"))
+        return value.now, small & ~small
+
+    return decide
+
+
+def _small(digits: Vectors, most: int) -> Value:
+    """Return where a value is less than `most` * 2**32 in size."""
+    small = (digits[1] < most) & (digits[1] >= -most)
+    for digit in digits[2:]:
+        small = small & digit.equals(0)
+    return small
+
+
+def _finished_small(value: Value, last: Finish, terms: Value) -> Value:
+    """Return what becomes of sums below 2**61 in size, or of means of those below 2**51."""
+    if last == "mean":
+        count = terms.to(INT64, "fptosi")
+        mean = (value.to(DOUBLE, "sitofp") / terms).to(INT64, "fptosi")
+        # The division was rounded: away from zero, it may have reached the next integer.
+        rest = value - mean * count
+        beyond = ((rest < 0) & (value > 0)) | ((rest > 0) & (value < 0))
+        return beyond.where(mean - ((value >> 63) | 1), mean)
+    if last == "sqrt":
+        root = value.to(DOUBLE, "sitofp").sqrt().to(INT64, "fptosi")
+        root = (root * root > value).where(root - 1, root)
+        return ((root + 1) * (root + 1) <= value).where(root + 1, root)
+    return value
+
+
+def _finished(code: Code, value: Value, last: Finish, terms: Value) -> Value:
+    """Return the same of sums of any size; slow, lane by lane."""
+    if last == "mean":
+        return value // value.all_like(_wide(terms.to(INT64, "fptosi"), "sext"))
+    if last == "sqrt":
+        # As doubles by halves: what is above 2**96, and what is below.
+        upper = (value >> 96).to(INT64, "trunc").to(DOUBLE, "sitofp") * 2.0**96
+        middle = (value.shifted_in_zeros(48) & (2**48 - 1)).to(INT64, "trunc").to(DOUBLE, "sitofp") * 2.0**48
+        lower = (value & (2**48 - 1)).to(INT64, "trunc").to(DOUBLE, "sitofp")
+        guess = ((upper + middle) + lower).sqrt()
+        upper = (guess * 2.0**-32).to(INT64, "fptosi")
+        lower = (guess - upper.to(DOUBLE, "sitofp") * 2.0**32).to(INT64, "fptosi")
+        root = (_wide(upper, "sext") << 32) + _wide(lower, "sext")
+        root = (root + value // root.larger(1)).shifted_in_zeros(1)  # Newton's step, rounded down
+        for _ in range(2):
+            root = (root * root > value).where(root - 1, root)
+        return ((root + 1) * (root + 1) <= value).where(root + 1, root)
+    return value
+
+
+def _wide(digit: Value, how: str) -> Value:
+    return digit.to(WIDE, how)
+
+
+def _carried(digits: Vectors) -> Vectors:
+    """Return the same value with all digits but the last from 0 to 2**32 - 1."""
+    done, above = [], None
+    for digit in digits[:-1]:
+        whole = digit if above is None else digit + above
+        done.append(whole & _MASK)
+        above = whole >> 32
+    assert above is not None
+    return (*done, digits[-1] + above)

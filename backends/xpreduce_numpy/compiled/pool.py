@@ -1,0 +1,69 @@
+"""The threads that kernels run in: the caller's, and others that are kept."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+_workers = 0
+
+
+def run(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
+    """Run tasks in up to `threads` threads, the caller's among them; return what they return, in order.
+
+    What the first failing task raises is raised once all threads have stopped.
+    """
+    helpers = min(threads, len(tasks)) - 1
+    if helpers < 1:
+        return [task() for task in tasks]
+    results: list[Any] = [None] * len(tasks)
+    left = deque(range(len(tasks)))
+    failed = threading.Event()
+
+    def work() -> None:
+        while not failed.is_set():
+            try:
+                index = left.popleft()
+            except IndexError:
+                return
+            try:
+                results[index] = tasks[index]()
+            except BaseException:
+                failed.set()
+                raise
+
+    futures = [_executor(helpers).submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None:
+            raise error
+    return results
+
+
+def _executor(workers: int) -> ThreadPoolExecutor:
+    global _pool, _workers
+    with _lock:
+        if _pool is None or _workers < workers:
+            if _pool is not None:
+                _pool.shutdown(wait=False)
+            _pool, _workers = ThreadPoolExecutor(workers, "xpreduce"), workers
+        return _pool
+
+
+def _after_fork() -> None:
+    """Forget the parent's threads, which a forked process does not have."""
+    global _lock, _pool, _workers
+    _lock, _pool, _workers = threading.Lock(), None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,146 @@
+"""How kernels walk through memory: along rows, and down columns.
+
+A kernel sees an array as (outer…, A, R, B): B kept elements next to each other in memory, R reduced
+ones, A kept ones, and any number of dimensions outside them, reduced and kept. Where the innermost
+dimension is reduced, B is 1 and the elements of a *row* fill a vector's lanes; otherwise a vector holds
+neighbouring *columns*. Totals of many outputs are kept in memory part by part, `pitch` bytes apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
+from xpreduce_numpy.compiled.memory import Elements, load_parts, store_parts
+from xpreduce_numpy.compiled.writing import BYTES, INT64, Code, Value, function
+
+_AT_ONCE = 4
+"""Vectors that are worked on side by side, so that none waits for the one before."""
+
+_SHORT = 8
+"""Vectors in a row up to which the rows of neighbouring outputs are read without a loop over outputs."""
+
+_ROWS = 16
+"""Rows of which columns are added up before they join the totals."""
+
+
+def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
+    """Write the function that adds the rows of (A, R) to the totals of A outputs.
+
+    It takes the address, A and its stride, R and its stride, the totals' address and pitch.
+    """
+    lanes = acc.lanes
+
+    def body(
+        code: Code, x: Value, a: Value, across: Value, r: Value, stride: Value, totals: Value, pitch: Value
+    ) -> None:
+        buffer = code.room(acc.kinds[0], lanes * acc.parts)
+        buffer = Value(code.builder, code.builder.ptrtoint(buffer, INT64))
+        tile_kinds = [part.ir.type for part in acc.tile(code)]
+
+        def absorb(place: Value, tile: Vectors) -> None:
+            total = load_parts(code, acc.kinds, place, pitch)
+            store_parts(code, place, pitch, acc.absorb(code, total, tile))
+
+        with code.loop(0, a, lanes) as first:
+            place, top = totals + first * acc.item, x + first * across
+            short = (r <= _SHORT * lanes) & (a - first >= lanes)
+            with code.either(short) as (then, otherwise):
+                with then:
+                    tiles = [
+                        _short_row(code, acc, elements, top + across * i, r, stride) for i in range(lanes)
+                    ]
+                    absorb(place, _folded(code, acc, tiles))
+                with otherwise, code.loop(0, r, acc.depth * _AT_ONCE * lanes) as start:
+                    length = (r - start).smaller(acc.depth * _AT_ONCE * lanes)
+                    count = (a - first).smaller(lanes)
+                    with code.loop(0, lanes) as i:
+                        store_parts(code, buffer + i * (acc.parts * BYTES), BYTES, acc.tile(code))
+                    with code.loop(0, count) as i:
+                        at = top + across * i + start * stride
+                        tile = _long_row(code, acc, elements, at, length, stride)
+                        store_parts(code, buffer + i * (acc.parts * BYTES), BYTES, tile)
+                    tiles = [
+                        load_parts(code, tile_kinds, buffer + i * (acc.parts * BYTES), BYTES)
+                        for i in range(lanes)
+                    ]
+                    absorb(place, _folded(code, acc, tiles))
+
+    return function(module, name, "x a across r stride totals pitch", body)
+
+
+def _folded(code: Code, acc: Accumulation, tiles: list[Vectors]) -> Vectors:
+    """Return one tile with a lane for each of as many tiles as there are lanes."""
+    step = 1
+    while len(tiles) > 1:
+        tiles = [acc.crossed(code, a, b, step) for a, b in zip(tiles[::2], tiles[1::2], strict=True)]
+        step *= 2
+    return tiles[0]
+
+
+def _short_row(
+    code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value
+) -> Vectors:
+    """Return a row's tile, spread over the lanes."""
+    tile, by = code.variable(acc.tile(code)), elements.step(stride)
+    whole = r // acc.lanes
+    with code.loop(0, whole) as i:
+        tile.set(acc.step(code, tile.now, elements.read(code, x + i * by, stride)))
+    left = r - whole * acc.lanes
+    with code.when(left > 0):
+        tile.set(acc.step(code, tile.now, elements.read(code, x + whole * by, stride, left)))
+    return tile.now  # type: ignore[no-any-return]
+
+
+def _long_row(
+    code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value
+) -> Vectors:
+    """Return a row's tile, spread over the lanes, of a row no longer than a tile is deep."""
+    by = elements.step(stride)
+    tiles = [code.variable(acc.tile(code)) for _ in range(_AT_ONCE)]
+    together = _AT_ONCE * acc.lanes
+    whole = r // together
+    with code.loop(0, whole) as i:
+        at = x + i * code.integer(by) * _AT_ONCE
+        for k, tile in enumerate(tiles):
+            tile.set(acc.step(code, tile.now, elements.read(code, at + code.integer(by) * k, stride)))
+    rest = _short_row(code, acc, elements, x + whole * by * _AT_ONCE, r - whole * together, stride)
+    first, second = (acc.merge(code, a.now, b.now) for a, b in zip(tiles[::2], tiles[1::2], strict=True))
+    return acc.merge(code, acc.merge(code, first, second), rest)
+
+
+def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
+    """Write the function that adds (R, B) to the totals of B outputs, some rows at a time.
+
+    It takes the address, R and its stride, B and its stride, the totals' address and pitch.
+    """
+    lanes = acc.lanes
+
+    def body(
+        code: Code, x: Value, r: Value, down: Value, b: Value, stride: Value, totals: Value, pitch: Value
+    ) -> None:
+        by = code.integer(elements.step(stride))
+
+        def add(top: Value, count: Value, place: Value, vectors: int, left: Value | None = None) -> None:
+            tiles = [code.variable(acc.tile(code)) for _ in range(vectors)]
+            with code.loop(0, count) as i:
+                for k, tile in enumerate(tiles):
+                    at = top + i * down + by * k
+                    tile.set(acc.step(code, tile.now, elements.read(code, at, stride, left)))
+            for k, tile in enumerate(tiles):
+                total = load_parts(code, acc.kinds, place + k * BYTES, pitch)
+                store_parts(code, place + k * BYTES, pitch, acc.absorb(code, total, tile.now))
+
+        together = _AT_ONCE * lanes
+        wide, whole = b // together * together, b // lanes * lanes
+        with code.loop(0, r, _ROWS) as start:
+            count = (r - start).smaller(_ROWS)
+            top = x + start * down
+            with code.loop(0, wide, together) as j:
+                add(top + j * stride, count, totals + j * acc.item, _AT_ONCE)
+            with code.loop(wide, whole, lanes) as j:
+                add(top + j * stride, count, totals + j * acc.item, 1)
+            with code.when(whole < b):
+                add(top + whole * stride, count, totals + whole * acc.item, 1, b - whole)
+
+    return function(module, name, "x r down b stride totals pitch", body)
