@@ -15,12 +15,13 @@ from xpreduce.protocol import Reduction, State, Status
 from xpreduce_numpy import small
 from xpreduce_numpy.extremes import Extremes
 from xpreduce_numpy.general import General
+from xpreduce_numpy.integer_products import IntegerProducts
 from xpreduce_numpy.integers import IntegerSums
 from xpreduce_numpy.narrow import NarrowSums
 from xpreduce_numpy.products import NarrowProducts
 from xpreduce_numpy.wide import WideSums
 
-Kernel = NarrowSums | WideSums | IntegerSums | NarrowProducts | Extremes | General
+Kernel = NarrowSums | WideSums | IntegerSums | NarrowProducts | IntegerProducts | Extremes | General
 
 
 def refusal(array_type: type) -> str | None:
@@ -86,7 +87,10 @@ def _kernel(x: Any, reduction: Reduction) -> Kernel:
     if operator.combine in ("maximum", "minimum"):
         return Extremes(x, reduction)
     if operator.combine == "product":
-        return NarrowProducts(x, reduction) if narrow else General(x, reduction)
+        if narrow:
+            return NarrowProducts(x, reduction)
+        floats = dtype.is_float or result.is_float
+        return General(x, reduction) if floats else IntegerProducts(x, reduction)
     if narrow:
         return NarrowSums(x, reduction)
     if operator.lift == "exp":
