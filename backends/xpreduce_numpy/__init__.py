@@ -20,8 +20,11 @@ from xpreduce_numpy.integers import IntegerSums
 from xpreduce_numpy.narrow import NarrowSums
 from xpreduce_numpy.products import NarrowProducts
 from xpreduce_numpy.wide import WideSums
+from xpreduce_numpy.wide_products import WideProducts
 
-Kernel = NarrowSums | WideSums | IntegerSums | NarrowProducts | IntegerProducts | Extremes | General
+Kernel = (
+    NarrowSums | WideSums | IntegerSums | NarrowProducts | WideProducts | IntegerProducts | Extremes | General
+)
 
 
 def refusal(array_type: type) -> str | None:
@@ -87,10 +90,9 @@ def _kernel(x: Any, reduction: Reduction) -> Kernel:
     if operator.combine in ("maximum", "minimum"):
         return Extremes(x, reduction)
     if operator.combine == "product":
-        if narrow:
-            return NarrowProducts(x, reduction)
-        floats = dtype.is_float or result.is_float
-        return General(x, reduction) if floats else IntegerProducts(x, reduction)
+        if dtype.is_float:
+            return NarrowProducts(x, reduction) if narrow else WideProducts(x, reduction)
+        return General(x, reduction) if result.is_float else IntegerProducts(x, reduction)
     if narrow:
         return NarrowSums(x, reduction)
     if operator.lift == "exp":

@@ -18,7 +18,6 @@ from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 from xpreduce_numpy import careful
 from xpreduce_numpy.blocks import SHORT, Scratch, turned
-from xpreduce_numpy.general import General
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**17
@@ -35,7 +34,6 @@ class IntegerProducts:
     def __init__(self, x: Any, reduction: Reduction) -> None:
         self.walk = Walk(x, reduction.plan, BLOCK)
         self._reduction = reduction
-        self._general = General(x, reduction)
         self._scratch = Scratch()
         result = reduction.result
         # Every factor may be rounded to float64, and every multiplication.

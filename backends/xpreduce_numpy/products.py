@@ -16,8 +16,8 @@ from xpreduce.tiles import Box
 from xpreduce_numpy import careful, rounding
 from xpreduce_numpy.blocks import SHORT, Scratch, as_float64, turned
 from xpreduce_numpy.exceptions import in_range
-from xpreduce_numpy.general import General
 from xpreduce_numpy.walk import Walk
+from xpreduce_numpy.wide_products import WideProducts, within_int32
 
 BLOCK = 2**17
 """Elements in a block: 1 MiB of float64."""
@@ -44,7 +44,7 @@ class NarrowProducts:
     def __init__(self, x: Any, reduction: Reduction) -> None:
         self.walk = Walk(x, reduction.plan, BLOCK)
         self._reduction = reduction
-        self._pairs = General(x, reduction)
+        self._pairs = WideProducts(x, reduction, self.walk)
         self._half = reduction.dtype.name if reduction.dtype.bits == 16 else None
         self._scratch = Scratch()
         self._chain = _CHAIN
@@ -81,7 +81,7 @@ class NarrowProducts:
         if exponents is None:
             return total
         # What leaves float64's range here is far beyond the range of the result.
-        return np.ldexp(total, np.clip(exponents, -(2**20), 2**20).astype(np.int32))
+        return np.ldexp(total, within_int32(exponents))
 
     def _lanes(self, block: Any) -> Any:
         """Return (outer, reduced, inner) with long inner loops; multiplications convert as fast as copies."""
