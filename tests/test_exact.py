@@ -19,6 +19,7 @@ from xpreduce_numpy import (
     general,
     integer_products,
     integers,
+    log_sum_exp,
     narrow,
     products,
     small,
@@ -26,7 +27,7 @@ from xpreduce_numpy import (
     wide_products,
 )
 
-KERNELS = (extremes, general, integer_products, integers, narrow, products, wide, wide_products)
+KERNELS = (extremes, general, integer_products, integers, log_sum_exp, narrow, products, wide, wide_products)
 
 SETTINGS = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -17,13 +17,22 @@ from xpreduce_numpy.extremes import Extremes
 from xpreduce_numpy.general import General
 from xpreduce_numpy.integer_products import IntegerProducts
 from xpreduce_numpy.integers import IntegerSums
+from xpreduce_numpy.log_sum_exp import WideLogSumExp
 from xpreduce_numpy.narrow import NarrowSums
 from xpreduce_numpy.products import NarrowProducts
 from xpreduce_numpy.wide import WideSums
 from xpreduce_numpy.wide_products import WideProducts
 
 Kernel = (
-    NarrowSums | WideSums | IntegerSums | NarrowProducts | WideProducts | IntegerProducts | Extremes | General
+    NarrowSums
+    | WideSums
+    | IntegerSums
+    | NarrowProducts
+    | WideProducts
+    | IntegerProducts
+    | Extremes
+    | WideLogSumExp
+    | General
 )
 
 
@@ -96,7 +105,7 @@ def _kernel(x: Any, reduction: Reduction) -> Kernel:
     if narrow:
         return NarrowSums(x, reduction)
     if operator.lift == "exp":
-        return General(x, reduction)
+        return WideLogSumExp(x, reduction)
     return WideSums(x, reduction) if dtype.is_float else IntegerSums(x, reduction)
 
 
