@@ -30,8 +30,14 @@ BLOCK = 2**16
 _FAR = 600.0
 """Size from which the largest is subtracted: far from where exponentials or their sums leave the range."""
 
+_LEAST = -700.0
+
 _UPPER = 2.0**20
 """Adding this many times the largest leaves multiples of 2**-33 of it, or coarser."""
+
+
+_NOTHING = 2.0**-960
+"""Share of the largest exponential that is left out, as `exponentials` makes it of what is smaller still."""
 
 
 class WideLogSumExp:
@@ -80,6 +86,7 @@ class WideLogSumExp:
         others = ((high - top) + low) / top
         dominated = others < 0.5
         if dominated.any():
+            np.copyto(others, 0.0, where=others < _NOTHING)
             value[dominated] = largest[dominated] + np.log1p(others[dominated])
         return value
 
@@ -103,15 +110,20 @@ class WideLogSumExp:
         a, _, b = x.shape
         terms = self._scratch.array("terms", x.shape)
         if shift.any():
-            np.subtract(x, shift.reshape(a, 1, b), out=terms)
-            np.exp(terms, out=terms)
-        else:
-            np.exp(x, out=terms)
+            x = np.subtract(x, shift.reshape(a, 1, b), out=terms)
+        exponentials(x, terms)
         sigma = (top * _UPPER).reshape(a, 1, b)
         upper = np.add(terms, sigma, out=self._scratch.array("upper", x.shape))
         upper -= sigma
         terms -= upper
         return _sum(upper), _sum(terms)
+
+
+def exponentials(x: Any, out: Any) -> None:
+    """Put exp(x) into `out`, or exp(-700) where that is smaller: NumPy is slow where results underflow."""
+    if x.min() < _LEAST:
+        x = np.maximum(x, _LEAST, out=out)
+    np.exp(x, out=out)
 
 
 def _sum(x: Any) -> Any:

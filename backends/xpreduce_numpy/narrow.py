@@ -19,6 +19,7 @@ from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box, box_size
 from xpreduce_numpy import careful, rounding
 from xpreduce_numpy.blocks import Scratch, as_float64
+from xpreduce_numpy.log_sum_exp import exponentials
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**18
@@ -157,7 +158,7 @@ class NarrowSums:
                 np.abs(values, out=values)
             elif self._lift == "exp":
                 values -= self._shift[:, None]
-                np.exp(values, out=values)
+                exponentials(values, values)
             sums, added = _block_sums(values, self._lift == "square")
             if span is not None:
                 span.see(block, self._scratch)
