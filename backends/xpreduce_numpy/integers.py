@@ -13,17 +13,17 @@ from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 from xpreduce_numpy import careful, integer_results
 from xpreduce_numpy.blocks import Scratch, turned
+from xpreduce_numpy.integer_totals import LIMIT, Total
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**16
-"""Elements in a block: their digits and limbs take some 30 times as many bytes."""
+"""Elements in a block: their digits and limbs, where squares need them, take some 30 times as many bytes."""
 
 _SHORT_ROW = 2**5
 """Length up to which NumPy takes longer to sum a row than to copy it."""
 
 _TILE = 2**10
 
-_INT64 = 2**63
 _HALF = 16  # bits of a digit of a 32-bit integer
 
 
@@ -89,8 +89,8 @@ class IntegerSums:
         """Return the state of a box, flat."""
         return (*self._of(box).limbs(), np.asarray(self.walk.terms))
 
-    def _of(self, box: Box) -> _Total:
-        total = _Total(self._algebra.size)
+    def _of(self, box: Box) -> Total:
+        total = Total(self._algebra.size)
         for block in self.walk.blocks(box):
             x, shape = turned(block, _SHORT_ROW)
             if x is not block:
@@ -106,11 +106,11 @@ class IntegerSums:
                 self._add_plain(total, block, largest)
         return total
 
-    def _add_squares(self, total: _Total, block: Any, largest: int) -> None:
+    def _add_squares(self, total: Total, block: Any, largest: int) -> None:
         terms = block.shape[1]
         if largest < 2**32:
             x = block.astype(np.int64)
-            if largest * largest * terms < _INT64:
+            if largest * largest * terms < LIMIT:
                 total.add(0, _dot(x, x), largest * largest * terms)
                 return
             low, high = x & (2**_HALF - 1), x >> _HALF
@@ -124,13 +124,13 @@ class IntegerSums:
             part = rows[:, start : start + LONGEST_ROW]
             total.add_limbs(self._algebra.partial(np, part)[:-1], largest * largest * part.shape[1])
 
-    def _add_plain(self, total: _Total, block: Any, largest: int) -> None:
+    def _add_plain(self, total: Total, block: Any, largest: int) -> None:
         if self._algebra.lift == "abs" and block.dtype.kind == "i":
             # Of a negative x, abs(x) as the unsigned integer of the same bits is right even for the smallest.
             size = self._scratch.array("size", block.shape, block.dtype.newbyteorder("="))
             block = np.abs(block, out=size).view(f"u{block.itemsize}")
         bound = largest * block.shape[1]
-        if bound < _INT64:
+        if bound < LIMIT:
             total.add(0, np.add.reduce(block, axis=1, dtype=np.int64).reshape(-1), bound)
             return
         upper = self._scratch.array("upper", block.shape, block.dtype.newbyteorder("="))
@@ -156,50 +156,3 @@ def _squares(x: Any) -> Any:
 
 def _dot(x: Any, y: Any) -> Any:
     return np.einsum("arb,arb->ab", x, y).reshape(-1)
-
-
-class _Total:
-    """A running total: int64 arrays at some bits, moved to limbs before they could overflow."""
-
-    def __init__(self, size: int) -> None:
-        self.bound = 0
-        self._size = size
-        self._pending: dict[int, tuple[Any, int]] = {}
-        self._limbs: limbs.Limbs | None = None
-
-    def add(self, bit: int, values: Any, bound: int) -> None:
-        """Add ``values * 2**bit``, where no value exceeds `bound` in size."""
-        self.bound += bound << bit
-        before = self._pending.pop(bit, None)
-        if before is not None:
-            if before[1] + bound < _INT64:
-                values, bound = before[0] + values, before[1] + bound
-            else:
-                self._place(bit, before[0])
-        self._pending[bit] = values, bound
-
-    def add_limbs(self, values: limbs.Limbs, bound: int) -> None:
-        """Add values given as limbs, of which none exceeds `bound` in size."""
-        self.bound += bound
-        self._limbs = values if self._limbs is None else limbs.add(self._limbs, values)
-
-    def _place(self, bit: int, values: Any) -> None:
-        if self._limbs is None:
-            self._limbs = tuple(np.zeros(values.shape, np.int64) for _ in range(self._size))
-        total = list(self._limbs)
-        limbs.place(total, values, bit)
-        self._limbs = limbs.carry(total)
-
-    def parts(self) -> dict[int, Any] | None:
-        """Return the total as int64 arrays by the bit that they stand at, or None where limbs hold more."""
-        return (
-            None if self._limbs is not None else {bit: values for bit, (values, _) in self._pending.items()}
-        )
-
-    def limbs(self) -> limbs.Limbs:
-        """Return the total as carried limbs."""
-        for bit, (values, _) in self._pending.items():
-            self._place(bit, values)
-        self._pending.clear()
-        assert self._limbs is not None
-        return self._limbs
