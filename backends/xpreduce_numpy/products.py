@@ -69,15 +69,19 @@ class NarrowProducts:
         exponents: Any = None
         for block in self.walk.blocks(box):
             product, by = self._product(self._lanes(block))
+            if by is not None:
+                exponents = by if exponents is None else exponents + by
             if total is None:
-                total, exponents = product, by
+                total = product
                 continue
-            # Two fractions at a time can't underflow.
-            total, first = np.frexp(total)
-            product, second = np.frexp(product)
-            total *= product
-            exponents = first.astype(np.int64) + second + (0 if exponents is None else exponents)
-            exponents += 0 if by is None else by
+            longer = in_range(np.multiply, total, product)
+            if longer is None:
+                # Two fractions at a time can't underflow.
+                total, first = np.frexp(total)
+                product, second = np.frexp(product)
+                longer = total * product
+                exponents = first.astype(np.int64) + second + (0 if exponents is None else exponents)
+            total = longer
         if exponents is None:
             return total
         # What leaves float64's range here is far beyond the range of the result.
