@@ -14,9 +14,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from libraries import LIBRARIES, Library, numpy_dtype
 
-from xpreduce_numpy import extremes, general, integers, narrow, products, small, wide
+from xpreduce_numpy import (
+    extremes,
+    general,
+    integer_products,
+    integers,
+    log_sum_exp,
+    narrow,
+    products,
+    small,
+    wide,
+    wide_products,
+)
 
-KERNELS = (extremes, general, integers, narrow, products, wide)
+KERNELS = (extremes, general, integer_products, integers, log_sum_exp, narrow, products, wide, wide_products)
 
 SETTINGS = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

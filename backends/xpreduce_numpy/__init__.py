@@ -18,15 +18,28 @@ from xpreduce.protocol import Reduction, State, Status
 from xpreduce_numpy import choice, small
 from xpreduce_numpy.extremes import Extremes
 from xpreduce_numpy.general import General
+from xpreduce_numpy.integer_products import IntegerProducts
 from xpreduce_numpy.integers import IntegerSums
+from xpreduce_numpy.log_sum_exp import WideLogSumExp
 from xpreduce_numpy.narrow import NarrowSums
 from xpreduce_numpy.products import NarrowProducts
 from xpreduce_numpy.wide import WideSums
+from xpreduce_numpy.wide_products import WideProducts
 
 if TYPE_CHECKING:
     from xpreduce_numpy.compiled.kernel import Compiled
 
-Plain = NarrowSums | WideSums | IntegerSums | NarrowProducts | Extremes | General
+Plain = (
+    NarrowSums
+    | WideSums
+    | IntegerSums
+    | NarrowProducts
+    | WideProducts
+    | IntegerProducts
+    | Extremes
+    | WideLogSumExp
+    | General
+)
 
 
 def refusal(array_type: type) -> str | None:
@@ -102,11 +115,13 @@ def _plain(x: Any, reduction: Reduction) -> Plain:
     if operator.combine in ("maximum", "minimum"):
         return Extremes(x, reduction)
     if operator.combine == "product":
-        return NarrowProducts(x, reduction) if narrow else General(x, reduction)
+        if dtype.is_float:
+            return NarrowProducts(x, reduction) if narrow else WideProducts(x, reduction)
+        return General(x, reduction) if result.is_float else IntegerProducts(x, reduction)
     if narrow:
         return NarrowSums(x, reduction)
     if operator.lift == "exp":
-        return General(x, reduction)
+        return WideLogSumExp(x, reduction)
     return WideSums(x, reduction) if dtype.is_float else IntegerSums(x, reduction)
 
 

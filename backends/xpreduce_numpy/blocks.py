@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+SHORT = 2**6
+"""Length up to which an inner loop costs more to start than to run."""
+
 
 class Scratch:
     """Arrays that are made once, by name, and handed out again with whatever they hold."""
@@ -25,6 +28,18 @@ class Scratch:
         if found is None or found.size < size:
             found = self._arrays[name] = np.empty(size, dtype)
         return found[:size].reshape(shape)
+
+
+def turned(block: Any, longest: int = SHORT**2) -> tuple[Any, tuple[int, ...]]:
+    """Return a view of (outer, reduced, inner), and the shape to give to a copy of it.
+
+    Where inner loops would be short, that is (1, reduced, outer * inner), in the same order when flat; not
+    where more than `longest` are reduced: of long rows, parts can be laid side by side instead.
+    """
+    a, r, b = block.shape
+    if a > 1 and b < SHORT and r <= longest:
+        return block.transpose(1, 0, 2), (1, r, a * b)
+    return block, block.shape
 
 
 def as_float64(block: Any, half: str | None, scratch: Scratch) -> Any:

@@ -18,8 +18,8 @@ BLOCK = 2**16
 class General:
     """States and results of one array, box by box."""
 
-    def __init__(self, x: Any, reduction: Reduction) -> None:
-        self.walk = Walk(x, reduction.plan, BLOCK)
+    def __init__(self, x: Any, reduction: Reduction, walk: Walk | None = None) -> None:
+        self.walk = walk or Walk(x, reduction.plan, BLOCK)
         self._algebra = algebra_of(reduction)
 
     @property

@@ -17,8 +17,9 @@ from xpreduce.algebra import pairs
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box, box_size
-from xpreduce_numpy import careful
+from xpreduce_numpy import careful, rounding
 from xpreduce_numpy.blocks import Scratch, as_float64
+from xpreduce_numpy.log_sum_exp import exponentials
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**18
@@ -53,7 +54,6 @@ class NarrowSums:
         self._lift, self._last = operator.lift, operator.finish
         self._half = reduction.dtype.name if reduction.dtype.bits == 16 else None
         self._given = np.dtype(in_namespace(np, reduction.dtype.name))
-        self._result = np.dtype(in_namespace(np, reduction.result.name))
         terms = self.walk.terms
         # Where what comes after the sum is exact too, a sum that is exact needs no check.
         self._may_be_exact = terms <= _MOST_EXACT and (
@@ -69,7 +69,7 @@ class NarrowSums:
         value = high if low is None else high + low
         if span is not None and span.exact(self.walk.terms):
             value = value / self.walk.terms if self._last == "mean" else value
-            results, open_ = self._cast(value), np.zeros(value.shape, bool)
+            results, open_ = rounding.cast(value, self._reduction.result), np.zeros(value.shape, bool)
         else:
             sizes, share = None, error
             if self._lift == "identity":
@@ -158,7 +158,7 @@ class NarrowSums:
                 np.abs(values, out=values)
             elif self._lift == "exp":
                 values -= self._shift[:, None]
-                np.exp(values, out=values)
+                exponentials(values, values)
             sums, added = _block_sums(values, self._lift == "square")
             if span is not None:
                 span.see(block, self._scratch)
@@ -177,36 +177,8 @@ class NarrowSums:
             return plain, None, squares, (depth + 4) * _ULP
         return (*_flushed(high, low, plain), squares, (DEPTH + 4) * _ULP)
 
-    def _cast(self, value: Any) -> Any:
-        """Round float64 once; NumPy's own cast to bfloat16 goes by way of float32."""
-        if self._result.name == "bfloat16":
-            return pairs.rounded(np, (value, np.zeros_like(value)), self._reduction.result)
-        return value.astype(self._result)
-
     def _rounded(self, value: Any, sizes: Any, error: float) -> tuple[Any, Any]:
-        """Return the results, and where an error up to this share of `sizes` leaves them open.
-
-        `sizes` is None where it is `value` itself.
-        """
-        below = self._scratch.array("below", value.shape)
-        above = self._scratch.array("above", value.shape)
-        if self._result.name == "bfloat16":
-            # The cast goes by way of float32: stay clear of what that step may move onto a tie.
-            sizes = (0.0 if sizes is None else sizes * error) + np.abs(value) * 2.0**-21 + 2.0**-148
-            error = 1.0
-        if sizes is None:
-            np.multiply(value, 1 - error, out=below)
-            np.multiply(value, 1 + error, out=above)
-        else:
-            np.subtract(value, sizes * error, out=below)
-            np.add(value, sizes * error, out=above)
-        least, most = below.astype(self._result), above.astype(self._result)
-        open_ = least != most
-        if open_.any():
-            certain = ~np.isfinite(value)
-            np.copyto(most, value.astype(self._result), where=certain)
-            open_ &= ~certain
-        return most, open_
+        return rounding.sums(value, sizes, error, self._reduction.result, self._scratch)
 
 
 class Span:

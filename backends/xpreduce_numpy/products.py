@@ -1,7 +1,8 @@
 """Products of float16, bfloat16 and float32 through plain float64, with the rounding checked.
 
-Numbers are cut into fractions from 1/2 to 1 and exponents, which are added up apart, so that no product
-of 2**9 fractions leaves float64's range. What the plain products leave open is computed again as pairs.
+Chains of factors are multiplied as they are, as long as the processor reports that nothing left float64's
+range, else in shorter chains. Between chains, products are cut into fractions from 1/2 to 1 and exponents,
+which are added up apart. What the plain products leave open is computed again as pairs.
 """
 
 from __future__ import annotations
@@ -10,82 +11,111 @@ from typing import Any
 
 import numpy as np
 
-from xpreduce.algebra import algebra_of, pairs
-from xpreduce.algebra.products import normal, scaled
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-from xpreduce_numpy import careful
-from xpreduce_numpy.blocks import Scratch, as_float64
-from xpreduce_numpy.general import General
+from xpreduce_numpy import careful, rounding
+from xpreduce_numpy.blocks import SHORT, Scratch, as_float64, turned
+from xpreduce_numpy.exceptions import in_range
 from xpreduce_numpy.walk import Walk
+from xpreduce_numpy.wide_products import WideProducts, within_int32
 
-BLOCK = 2**16
-"""Elements in a block: fractions and exponents of them stay in cache."""
+BLOCK = 2**17
+"""Elements in a block: 1 MiB of float64."""
 
-_TILE = 2**9
-_LANES = 2**6
-_USELESS = 2.0**-30
-"""Errors above this leave too many roundings of float32 open."""
+_CHAIN = 2**6
+"""Factors multiplied one after another at first."""
+
+_SAFE_CHAIN = 2**2
+"""Factors whose product can't leave float64's range: none is beyond 2**128 or below 2**-149."""
+
+_SAFE_FRACTIONS = 2**9
+"""Fractions from 1/2 to 1 whose product can't underflow."""
+
+_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 class NarrowProducts:
     """Products of the values of one array, box by box."""
 
-    kernel = "plain float64 products of fractions, compensated where they leave the rounding open"
+    kernel = (
+        "plain float64 products in chains that stay in range, compensated where they leave roundings open"
+    )
 
     def __init__(self, x: Any, reduction: Reduction) -> None:
         self.walk = Walk(x, reduction.plan, BLOCK)
         self._reduction = reduction
-        self._algebra = algebra_of(reduction)
-        self._pairs = General(x, reduction)
+        self._pairs = WideProducts(x, reduction, self.walk)
         self._half = reduction.dtype.name if reduction.dtype.bits == 16 else None
         self._scratch = Scratch()
-        # Every multiplication adds its own rounding error to the product's.
-        self._error = (self.walk.terms + 8) * 2.0**-52
+        self._chain = _CHAIN
+        terms = self.walk.terms
+        # Products of few digits are exact; else every multiplication adds a rounding error.
+        exact = terms * _DIGITS[reduction.dtype.name] <= 53
+        self._error = 0.0 if exact else (terms + 8) * (2.0**-53 + 2.0**-63)
 
     def results(self, box: Box) -> Any:
         """Return the results of a box, flat."""
-        if self._error > _USELESS:
-            return self._pairs.results(box)
-        high, low, exponent = self._plain(box)
-        below, above = (
-            pairs.rounded(np, scaled(np, high * (1 + off), low, exponent), self._reduction.result)
-            for off in (-self._error, self._error)
-        )
-        wrong = (below != above) & (above == above)  # NaN is certain
-        return careful.mended(above, self.walk, self._reduction, box, wrong)
+        product = self._plain(box)
+        results, open_ = rounding.products(product, self._error, self._reduction.result, self._scratch)
+        return careful.mended(results, self.walk, self._reduction, box, open_)
 
     def state(self, box: Box) -> State:
         """Return the state of a box, flat: as pairs, since it can't be checked any more."""
         return self._pairs.state(box)
 
-    def _plain(self, box: Box) -> State:
-        total: State | None = None
+    def _plain(self, box: Box) -> Any:
+        """Return the products of a box in plain float64, where what leaves its range is 0 or infinite."""
+        total: Any = None
+        exponents: Any = None
         for block in self.walk.blocks(box):
-            values = as_float64(block, self._half, self._scratch)
-            exponents = self._scratch.array("exponents", values.shape, np.int32)
-            np.frexp(values, values, exponents)
-            high, exponent = _product(values)
-            exponent += np.add.reduce(exponents, axis=1, dtype=np.int64)
-            state = normal(np, (high.reshape(-1), np.zeros(high.size)), exponent.reshape(-1))
-            total = state if total is None else self._algebra.combine(np, total, state)
-        assert total is not None
-        return total
+            product, by = self._product(self._lanes(block))
+            if by is not None:
+                exponents = by if exponents is None else exponents + by
+            if total is None:
+                total = product
+                continue
+            longer = in_range(np.multiply, total, product)
+            if longer is None:
+                # Two fractions at a time can't underflow.
+                total, first = np.frexp(total)
+                product, second = np.frexp(product)
+                longer = total * product
+                exponents = first.astype(np.int64) + second + (0 if exponents is None else exponents)
+            total = longer
+        if exponents is None:
+            return total
+        # What leaves float64's range here is far beyond the range of the result.
+        return np.ldexp(total, within_int32(exponents))
 
+    def _lanes(self, block: Any) -> Any:
+        """Return (outer, reduced, inner) with long inner loops; multiplications convert as fast as copies."""
+        x, shape = turned(block)
+        if x is block and not self._half:
+            return block
+        return as_float64(x, self._half, self._scratch).reshape(shape)
 
-def _product(x: Any) -> tuple[Any, Any]:
-    """Multiply numbers from 1/2 to 1 over the middle of (outer, reduced, inner): fraction and exponent."""
-    a, r, b = x.shape
-    exponent: Any = np.zeros((a, b), np.int64)
-    while r > _TILE or (b == 1 and r > 2 * _LANES):
-        # Of one column, many lanes side by side: multiplications in a chain wait for one another.
-        length = -(-r // _LANES) if b == 1 and r <= _TILE * _LANES else _TILE
-        count = r // length
-        parts = x[:, : count * length].reshape(a, length, count, b) if b == 1 else None
-        if parts is None:
-            parts = x[:, : count * length].reshape(a, count, length, b).transpose(0, 2, 1, 3)
-        products = np.multiply.reduce(parts, axis=1)
-        x, by = np.frexp(np.concatenate((products, x[:, count * length :]), axis=1))
-        exponent += np.add.reduce(by, axis=1, dtype=np.int64)
-        r = x.shape[1]
-    return np.multiply.reduce(x, axis=1), exponent
+    def _product(self, x: Any) -> tuple[Any, Any]:
+        """Multiply over the middle of (outer, reduced, inner): product, and exponent or None for zeros."""
+        exponent: Any = None
+        chain = self._chain
+        while True:
+            a, r, b = x.shape
+            # Few results are found in many lanes: in a chain, multiplications wait for one another.
+            count = max(-(-r // chain), min(SHORT // b, r // 8))
+            length = r // count
+            parts = x[:, : count * length].reshape(a, length, count * b)
+            if exponent is None and length > _SAFE_CHAIN:
+                products = in_range(np.multiply.reduce, parts, axis=1, dtype=np.float64)
+                if products is None:
+                    chain = self._chain = chain // 2
+                    continue
+            else:
+                products = np.multiply.reduce(parts, axis=1, dtype=np.float64)
+            if count == 1:
+                return products.reshape(-1), exponent
+            products = products.reshape(a, count, b)
+            if count * length < r:
+                products = np.concatenate((products, x[:, count * length :]), axis=1)
+            x, by = np.frexp(products)
+            by = np.add.reduce(by, axis=1, dtype=np.int64).reshape(-1)
+            exponent, chain = (by if exponent is None else exponent + by), _SAFE_FRACTIONS

@@ -71,7 +71,11 @@ def test_empty_chunks(op: str, dtype: str) -> None:
     values = np.arange(12).reshape(3, 4).astype(numpy_dtype(dtype))
     x = da.from_array(values, chunks=((0, 3, 0), (0, 4)))
     for axes in (None, 0, 1):
-        np.testing.assert_array_equal(xpreduce.reduce(op, x, axes=axes).compute(), right(op, values, axes))
+        got, want = xpreduce.reduce(op, x, axes=axes).compute(), right(op, values, axes)
+        if dtype == "float64" and op == "log_sum_exp":  # within 2 ulp, by chunks or not
+            np.testing.assert_array_max_ulp(got, want, 2)
+        else:
+            np.testing.assert_array_equal(got, want)
     for shape, chunks in (((0, 4), (1, 2)), ((2, 0, 4), ((1, 1), (0, 0), (4,))), ((0,), ((0, 0, 0),))):
         empty = da.zeros(shape, chunks=chunks, dtype=numpy_dtype(dtype))
         for axes in (None, *range(len(shape))):
