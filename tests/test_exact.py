@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from libraries import LIBRARIES, Library, numpy_dtype
 
-from xpreduce_numpy import (
+from xpreduce_numpy import small
+from xpreduce_numpy.plain import (
     extremes,
     general,
     integer_products,
@@ -22,7 +23,6 @@ from xpreduce_numpy import (
     log_sum_exp,
     narrow,
     products,
-    small,
     wide,
     wide_products,
 )

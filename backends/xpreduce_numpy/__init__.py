@@ -5,7 +5,7 @@ It serves `numpy.ndarray`, `numpy.memmap` and NumPy scalars, with any strides an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,30 +16,6 @@ from xpreduce.dtypes import DType
 from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction, State, Status
 from xpreduce_numpy import choice, small
-from xpreduce_numpy.extremes import Extremes
-from xpreduce_numpy.general import General
-from xpreduce_numpy.integer_products import IntegerProducts
-from xpreduce_numpy.integers import IntegerSums
-from xpreduce_numpy.log_sum_exp import WideLogSumExp
-from xpreduce_numpy.narrow import NarrowSums
-from xpreduce_numpy.products import NarrowProducts
-from xpreduce_numpy.wide import WideSums
-from xpreduce_numpy.wide_products import WideProducts
-
-if TYPE_CHECKING:
-    from xpreduce_numpy.compiled.kernel import Compiled
-
-Plain = (
-    NarrowSums
-    | WideSums
-    | IntegerSums
-    | NarrowProducts
-    | WideProducts
-    | IntegerProducts
-    | Extremes
-    | WideLogSumExp
-    | General
-)
 
 
 def refusal(array_type: type) -> str | None:
@@ -62,21 +38,12 @@ def reduce(x: Any, reduction: Reduction) -> Any:
         if result is not None:
             return result
     x = np.asarray(x)
-    dtype = dtypes.in_namespace(np, reduction.result.name)
     if not x.size:
         shape = reduction.plan.result_shape(x.shape)
+        dtype = dtypes.in_namespace(np, reduction.result.name)
         return np.full(shape, reduction.operator.empty_value(reduction.result), dtype)
-    work = _kernel(x, reduction)
-    walk = work.walk
-    if not isinstance(work, Plain):
-        with np.errstate(all="ignore"):
-            return work.reduce()
-    out: Any = np.empty(walk.kept, dtype)
     with np.errstate(all="ignore"):
-        for box in walk.results():
-            part = out[(*box, ...)]  # the ellipsis keeps an array where no dimension is left
-            part[...] = work.results(box).reshape(part.shape)
-    return walk.in_place(out, reduction.plan.keepdims)
+        return choice.choose(x, reduction)[0].reduce()
 
 
 def partial(x: Any, reduction: Reduction) -> State:
@@ -86,43 +53,7 @@ def partial(x: Any, reduction: Reduction) -> State:
         if not x.size:
             shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
             return algebra_of(reduction).identity(np, shape, "cpu")
-        work = _kernel(x, reduction)
-        walk = work.walk
-        if not isinstance(work, Plain):
-            return work.partial()
-        whole: list[Any] = []
-        for box in walk.results():
-            state = work.state(box)
-            # What has no dimensions in a state is the same for all results.
-            whole = whole or [np.empty(walk.kept, s.dtype) if s.ndim else s for s in state]
-            for total, part in zip(whole, state, strict=True):
-                if part.ndim:
-                    view = total[(*box, ...)]
-                    view[...] = part.reshape(view.shape)
-    return tuple(
-        walk.in_place(total, True) if part.ndim else total for total, part in zip(whole, state, strict=True)
-    )
-
-
-def _kernel(x: Any, reduction: Reduction) -> Plain | Compiled:
-    found: Compiled | None = choice.compiled(x, reduction)[0]
-    return found or _plain(x, reduction)
-
-
-def _plain(x: Any, reduction: Reduction) -> Plain:
-    operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
-    narrow = dtype.is_float and result.is_float and max(dtype.bits, result.bits) < 64
-    if operator.combine in ("maximum", "minimum"):
-        return Extremes(x, reduction)
-    if operator.combine == "product":
-        if dtype.is_float:
-            return NarrowProducts(x, reduction) if narrow else WideProducts(x, reduction)
-        return General(x, reduction) if result.is_float else IntegerProducts(x, reduction)
-    if narrow:
-        return NarrowSums(x, reduction)
-    if operator.lift == "exp":
-        return WideLogSumExp(x, reduction)
-    return WideSums(x, reduction) if dtype.is_float else IntegerSums(x, reduction)
+        return choice.choose(x, reduction)[0].partial()
 
 
 def combine(a: State, b: State, reduction: Reduction) -> State:
@@ -146,8 +77,7 @@ def kernel(x: Any, reduction: Reduction) -> str:
     if x.size <= small.MOST and small.serves(reduction) and choice.wanted() is None:
         return f"exact Python numbers: at most {small.MOST} elements"
     x = np.asarray(x)
-    found, why = choice.compiled(x, reduction)
-    work = found or _plain(x, reduction)
+    work, why = choice.choose(x, reduction)
     return f"{work.kernel}{f' ({why})' if why else ''}; layout: {work.walk}"
 
 

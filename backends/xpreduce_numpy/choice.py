@@ -8,9 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from xpreduce.protocol import Reduction
+from xpreduce_numpy.plain import Plain
+
+if TYPE_CHECKING:
+    from xpreduce_numpy.compiled.kernel import Compiled
 
 LEAST = 2**15
 """Elements from which compiled kernels are worth their first call."""
@@ -44,24 +48,26 @@ def missing() -> str | None:
     return None
 
 
-def compiled(x: Any, reduction: Reduction) -> tuple[Any, str]:
-    """Return the compiled kernel for an array, or None, and why."""
-    choice = _wanted.get()
-    if choice == "plain":
-        return None, "plain NumPy is asked for"
-    if choice is None and x.size < LEAST:
-        return None, f"fewer than {LEAST} elements"
-    lacks = missing()
-    if lacks is not None:
-        return None, lacks
-    if x.size == 1:
-        return None, "one element"
-    if not x.dtype.isnative:
-        return None, "the byte order is not the machine's"
-    from xpreduce_numpy.compiled.families import family
-    from xpreduce_numpy.compiled.kernel import Compiled
+def choose(x: Any, reduction: Reduction) -> tuple[Plain | Compiled, str]:
+    """Return what is to reduce an array, and why it is plain NumPy if it is."""
+    why = _plain(x)
+    if why is None:
+        from xpreduce_numpy.compiled.families import family
+        from xpreduce_numpy.compiled.kernel import Compiled
 
-    found = family(reduction, math.prod(x.shape[axis] for axis in reduction.plan.axes))
-    if found is None:
-        return None, "no compiled kernel for these dtypes"
-    return Compiled(x, reduction, found), ""
+        found = family(reduction, math.prod(x.shape[axis] for axis in reduction.plan.axes))
+        if found is not None:
+            return Compiled(x, reduction, found), ""
+        why = "no compiled kernel for these dtypes"
+    return Plain(x, reduction), why
+
+
+def _plain(x: Any) -> str | None:
+    """Return why an array is for plain NumPy, whatever the reduction, or None."""
+    if _wanted.get() == "plain":
+        return "plain NumPy is asked for"
+    if _wanted.get() is None and x.size < LEAST:
+        return f"fewer than {LEAST} elements"
+    if x.size == 1:
+        return "one element"
+    return missing() or (None if x.dtype.isnative else "the byte order is not the machine's")

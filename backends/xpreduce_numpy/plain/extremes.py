@@ -11,7 +11,7 @@ from xpreduce.algebra.extremes import Extreme
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-from xpreduce_numpy.blocks import Scratch, as_float64, turned
+from xpreduce_numpy.plain.blocks import Scratch, as_float64, turned
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**18

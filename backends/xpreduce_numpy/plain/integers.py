@@ -11,9 +11,10 @@ from xpreduce.algebra.integer_sums import LONGEST_ROW, IntegerSum
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-from xpreduce_numpy import careful, integer_results
-from xpreduce_numpy.blocks import Scratch, turned
-from xpreduce_numpy.integer_totals import LIMIT, Total
+from xpreduce_numpy import careful
+from xpreduce_numpy.plain import integer_results
+from xpreduce_numpy.plain.blocks import Scratch, turned
+from xpreduce_numpy.plain.integer_totals import LIMIT, Total
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**16

@@ -12,7 +12,7 @@ import numpy as np
 
 from xpreduce.algebra import pairs
 from xpreduce.dtypes import DType, in_namespace
-from xpreduce_numpy.blocks import Scratch
+from xpreduce_numpy.plain.blocks import Scratch
 
 _SINGLE = 2.0**-21
 """More than what rounding to float32 on the way may add to a rounding to bfloat16, as a share."""

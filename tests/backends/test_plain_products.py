@@ -13,7 +13,7 @@ from libraries import numpy_dtype
 from test_exact import check
 
 import xpreduce
-from xpreduce_numpy import exceptions, wide_products
+from xpreduce_numpy.plain import exceptions, wide_products
 
 RNG = np.random.default_rng(7)
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-from xpreduce_numpy import careful, rounding
-from xpreduce_numpy.blocks import SHORT, Scratch, as_float64, turned
-from xpreduce_numpy.exceptions import in_range
+from xpreduce_numpy import careful
+from xpreduce_numpy.plain import rounding
+from xpreduce_numpy.plain.blocks import SHORT, Scratch, as_float64, turned
+from xpreduce_numpy.plain.exceptions import in_range
+from xpreduce_numpy.plain.wide_products import WideProducts, within_int32
 from xpreduce_numpy.walk import Walk
-from xpreduce_numpy.wide_products import WideProducts, within_int32
 
 BLOCK = 2**17
 """Elements in a block: 1 MiB of float64."""

@@ -17,7 +17,7 @@ from xpreduce.algebra import algebra_of, pairs
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 from xpreduce_numpy import careful
-from xpreduce_numpy.blocks import Scratch, as_float64
+from xpreduce_numpy.plain.blocks import Scratch, as_float64
 from xpreduce_numpy.walk import Walk
 
 _TILE = 2**10

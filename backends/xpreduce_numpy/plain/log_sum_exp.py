@@ -20,8 +20,8 @@ import numpy as np
 from xpreduce.algebra import pairs
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-from xpreduce_numpy.blocks import SHORT, Scratch, as_float64, turned
-from xpreduce_numpy.general import General
+from xpreduce_numpy.plain.blocks import SHORT, Scratch, as_float64, turned
+from xpreduce_numpy.plain.general import General
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**16

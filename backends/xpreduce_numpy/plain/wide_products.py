@@ -14,8 +14,8 @@ from xpreduce.algebra import algebra_of, pairs
 from xpreduce.algebra.products import normal
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
-from xpreduce_numpy.blocks import Scratch, as_float64, turned
-from xpreduce_numpy.exceptions import in_range
+from xpreduce_numpy.plain.blocks import Scratch, as_float64, turned
+from xpreduce_numpy.plain.exceptions import in_range
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**16

@@ -17,7 +17,7 @@ from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box
 from xpreduce_numpy import careful
-from xpreduce_numpy.blocks import SHORT, Scratch, turned
+from xpreduce_numpy.plain.blocks import SHORT, Scratch, turned
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**17

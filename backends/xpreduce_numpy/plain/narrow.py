@@ -17,9 +17,10 @@ from xpreduce.algebra import pairs
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.tiles import Box, box_size
-from xpreduce_numpy import careful, rounding
-from xpreduce_numpy.blocks import Scratch, as_float64
-from xpreduce_numpy.log_sum_exp import exponentials
+from xpreduce_numpy import careful
+from xpreduce_numpy.plain import rounding
+from xpreduce_numpy.plain.blocks import Scratch, as_float64
+from xpreduce_numpy.plain.log_sum_exp import exponentials
 from xpreduce_numpy.walk import Walk
 
 BLOCK = 2**18
