@@ -37,8 +37,9 @@ class Official:
             return
         assert self.folder is not None
         for folder in sorted(self.folder.glob("test_data_set*")):
-            yield _files(folder, "input", self.model.graph.input), _files(
-                folder, "output", self.model.graph.output
+            yield (
+                _files(folder, "input", self.model.graph.input),
+                _files(folder, "output", self.model.graph.output),
             )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from onnx import AttributeProto, NodeProto, defs, helper
 from onnx.backend.base import namedtupledict
 
-from xpreduce.dtypes import cast_hint, name_of
+from xpreduce.dtypes import SMALL, cast_hint, name_of
 from xpreduce.onnx.versions import Version, first_with, is_ours, version_of
 from xpreduce.operators import OPERATORS
 from xpreduce.reductions import reduce
@@ -185,9 +185,7 @@ def in_order(what: str, names: Sequence[str], inputs: Any) -> list[Any]:
         return list(inputs)
     present = [name for name in names if name]
     if len(inputs) != len(present):
-        raise ValueError(
-            f"{what}: takes {len(present)} inputs here ({', '.join(present)}), got {len(inputs)}"
-        )
+        raise ValueError(f"{what}: the inputs are {_listed(present)}; {len(inputs)} were given")
     given = iter(inputs)
     return [next(given) if name else None for name in names]
 
@@ -217,7 +215,7 @@ def _check_dtype(version: Version, data: Any) -> None:
     elif since is not None:
         hint = "cast it first, to float32 or float64"
     else:
-        hint = cast_hint(name)
+        hint = "cast it first, to int32 or float32" if name in SMALL else cast_hint(name)
     raise TypeError(f"{version} takes no {name}; it takes {', '.join(version.dtypes)}: {hint}")
 
 
