@@ -2,7 +2,7 @@
 
 Every disagreement that the sweep finds must be in here, and everything in here must still be so with the
 versions it was found with. Wrong digits of large, small and many numbers are another matter: those are in
-the page that `docs/onnx_differences.py` writes.
+the page that `tests/onnx_differences.py` writes.
 """
 
 from __future__ import annotations

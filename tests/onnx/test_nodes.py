@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("onnx", reason="the package onnx is not installed")
+pytest.importorskip("onnx.defs", reason="the package onnx is not installed")
 
 import numpy as np
 from libraries import BFLOAT16, Dask, Library

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("onnx", reason="the package onnx is not installed")
+pytest.importorskip("onnx.defs", reason="the package onnx is not installed")
 
 from official import SINGLE, Official, officials
 from onnx import defs

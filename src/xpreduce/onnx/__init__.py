@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from xpreduce.onnx.op_run import make_operators, operators
 
 try:
-    import onnx as _onnx  # noqa: F401  # here, so that what is missing is said before anything else
+    # Here, so that what is missing is said before anything else. A folder that is called onnx can be imported
+    # too; it has no module defs.
+    from onnx import defs as _defs  # noqa: F401  # only whether it is there
 except ImportError as error:
     raise ImportError(
         f"xpreduce.onnx needs the package onnx ({error}); try: pip install 'xpreduce[onnx]'"

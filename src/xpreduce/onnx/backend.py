@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx.backend.base
@@ -31,9 +31,11 @@ class PreparedModel(onnx.backend.base.BackendRep):
         """
         if kwargs:
             raise TypeError(f"run takes no {', '.join(kwargs)}")
-        names = self._required
-        if len(inputs) != len(names) or (isinstance(inputs, dict) and set(inputs) != set(names)):
-            names = self._names if not isinstance(inputs, dict) else [n for n in self._names if n in inputs]
+        if isinstance(inputs, Mapping):
+            names = [name for name in self._names if name in self._required or name in inputs]
+        else:
+            everything = isinstance(inputs, (list, tuple)) and len(inputs) == len(self._names)
+            names = self._names if everything else self._required
         feed = dict(zip(names, in_order(self._what, names, inputs), strict=True))
         return named(self._outputs, self._evaluator.outputs(feed))
 
@@ -73,11 +75,11 @@ class Backend(onnx.backend.base.Backend):
     >>> import numpy as np, onnx, xpreduce.onnx
     >>> model = onnx.parser.parse_model('''
     ...     <ir_version: 8, opset_import: ["" : 18]>
-    ...     normalise (float[n] x) => (float[n] y) { norm = ReduceL2 (x) y = Div (x, norm) }
+    ...     normalise (double[n] x) => (double[n] y) { norm = ReduceL2 (x) y = Div (x, norm) }
     ... ''')
     >>> prepared = xpreduce.onnx.Backend.prepare(model)
-    >>> prepared.run([np.asarray([3e30, 4e30], dtype="float32")])["y"]
-    array([0.6, 0.8], dtype=float32)
+    >>> prepared.run([np.asarray([3e200, 4e200])])["y"]
+    array([0.6, 0.8])
     """
 
     @classmethod
