@@ -38,7 +38,7 @@ def listed() -> dict[str, list[str]]:
     for line in (ROOT / "docs" / "reference" / "index.md").read_text().splitlines():
         if current := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
             module = current[1]
-        elif name := re.fullmatch(r" +(\w+)", line):
+        elif name := re.fullmatch(r"(?: +|\.\. py:data:: )(\w+)", line):
             found.setdefault(module, []).append(name[1])
     return found
 

@@ -88,8 +88,6 @@ def _class(operator: Operator, noop: Reading) -> type[OpRun]:
     return type(operator.name, (ReduceRun,), {**body, "noop": noop})
 
 
-#: The ten operators for ``onnx.reference.ReferenceEvaluator(model, new_ops=xpreduce.onnx.operators)``, as
-#: `make_operators` returns them without arguments.
 operators: list[type[OpRun]] = make_operators()
 
 
