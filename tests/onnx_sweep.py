@@ -14,6 +14,7 @@ from typing import Any, Literal
 import exact
 import numpy as np
 from libraries import numpy_dtype
+from onnx import defs
 from onnx_peers import Outcome, Spec
 
 from xpreduce.dtypes import NUMERIC
@@ -43,7 +44,8 @@ def dtypes(op: str, version: int) -> list[str]:
 def last_opset(op: str, version: int) -> int:
     """Return the last opset that means this version of an operator."""
     later = [other for other in OPERATORS[op].versions if other > version]
-    return min(later) - 1 if later else NEWEST
+    newest = min(NEWEST, defs.onnx_opset_version())
+    return min(min(later) - 1, newest) if later else newest
 
 
 def specs(op: str, version: int) -> Iterator[Spec]:

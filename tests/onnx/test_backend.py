@@ -13,7 +13,7 @@ pytest.importorskip("onnx.defs", reason="the package onnx is not installed")
 import numpy as np
 import onnx
 from libraries import BFLOAT16, Dask
-from official import officials
+from official import nodes, officials
 from onnx import helper, parser
 from onnx.backend.test import BackendTest
 
@@ -87,6 +87,22 @@ def test_operators_that_are_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     y = Backend.run_model(proto, [np.asarray([1, 3], dtype=np.float32)])[0]
     assert y.tolist() == pytest.approx([-1, 1])
     assert ran == ["ReduceMean-18"] * len(ran) != []
+
+
+@pytest.mark.parametrize("imported", ["", "ai.onnx"])
+@pytest.mark.parametrize("named", ["", "ai.onnx"])
+def test_both_names_of_the_domain(imported: str, named: str) -> None:
+    """In nodes and in imports, in subgraphs and functions; the caller's model stays as it is."""
+    for place in PLACES:
+        proto = model(PLACES[place])
+        graphs = [proto.graph, *proto.functions]
+        for node in [node for graph in graphs for node in nodes(graph) if node.domain == ""]:
+            node.domain = named
+        for part in (proto, *proto.functions):
+            part.opset_import[0].domain = imported
+        before = proto.SerializeToString()
+        assert Backend.run_model(proto, [HALF])[0].tolist() == abs(HALF).tolist()
+        assert proto.SerializeToString() == before
 
 
 def test_inputs_and_outputs() -> None:
@@ -176,6 +192,8 @@ def test_run_node() -> None:
     noop = helper.make_node("ReduceL2", ["x"], ["y"], noop_with_empty_axes=1)
     assert Backend.run_node(noop, [HALF], noop="identity")[0] is HALF
     softmax = helper.make_node("Softmax", ["x"], ["y"], axis=0)
+    assert Backend.run_node(softmax, [np.zeros((2, 1), "float32")])[0].tolist() == [[0.5], [0.5]]
+    softmax.domain = "ai.onnx"
     assert Backend.run_node(softmax, [np.zeros((2, 1), "float32")])[0].tolist() == [[0.5], [0.5]]
     clip = helper.make_node("Clip", ["x", "", "most"], ["y"])
     assert Backend.run_node(clip, [np.arange(3.0), None, np.asarray(1.0)], opset_version=13)[0].tolist() == [

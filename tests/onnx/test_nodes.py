@@ -211,6 +211,7 @@ def test_numbers_of_inputs_and_outputs() -> None:
     refused(node("ReduceSum", ("x", "axes")), [X], ValueError, r"inputs are 2 \('x', 'axes'\); 1 were given")
     refused(node("ReduceSum"), [X, AXES], ValueError, r"inputs are 1 \('x'\); 2 were given")
     refused(node("ReduceSum"), [None], ValueError, "the data is missing")
+    refused(node("ReduceSum", ("x", "")), [X, AXES], ValueError, "one without a name must be None")
     refused(node("ReduceSum"), {"z": X}, ValueError, r"inputs are 1 \('x'\), not 1 \('z'\)")
     refused(node("ReduceSum"), X, TypeError, "inputs must be a list, or a dict by name, not ndarray")
     refused(node("ReduceSum"), [[1.0]], TypeError, "a list is not an array")

@@ -8,9 +8,12 @@ from typing import Any
 import onnx.backend.base
 from onnx import ModelProto, NodeProto, checker, helper
 
-from xpreduce.onnx.nodes import Reading, check_reading, in_order, named, run_node
+from xpreduce.onnx.checks import Reading, check_reading
+from xpreduce.onnx.domains import DOMAINS, with_one_name
+from xpreduce.onnx.nodes import run_node
 from xpreduce.onnx.op_run import EVALUATORS, Evaluator
-from xpreduce.onnx.versions import DOMAINS, is_ours, newest
+from xpreduce.onnx.values import in_order, named
+from xpreduce.onnx.versions import is_ours, newest
 
 
 class PreparedModel(onnx.backend.base.BackendRep):
@@ -98,7 +101,8 @@ class Backend(onnx.backend.base.Backend):
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
         """Check and load a model."""
         noop = cls._noop(device, kwargs)
-        super().prepare(model, device)
+        model = with_one_name(model)
+        super().prepare(model, device)  # asks ONNX's checker
         return PreparedModel(model, EVALUATORS[noop](model))
 
     @classmethod
@@ -117,6 +121,9 @@ class Backend(onnx.backend.base.Backend):
             return run_node(node, inputs, opset_version=opset, noop=noop)
         if node.domain in DOMAINS:
             opset = newest() if opset is None else opset
+            if node.domain:
+                node = NodeProto.FromString(node.SerializeToString())
+                node.domain = ""
             # Checks the node. Its annotation is meant for the options as a whole.
             super().run_node(node, inputs, device, opset_version=opset)  # type: ignore[arg-type]
         elif opset is None:

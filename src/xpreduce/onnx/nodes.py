@@ -1,23 +1,17 @@
-"""One node: `run_node`, the checks on what a node says, and the reduction that it stands for."""
+"""One node: `run_node`, and the reduction that a node stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from onnx import AttributeProto, NodeProto, defs, helper
-from onnx.backend.base import namedtupledict
+from onnx import AttributeProto, NodeProto, helper
 
-from xpreduce.dtypes import SMALL, cast_hint, name_of
-from xpreduce.onnx.versions import Version, first_with, is_ours, version_of
+from xpreduce.onnx.checks import NOOP, Reading, check_axes, check_dtype, check_node, check_reading
+from xpreduce.onnx.values import in_order, named
+from xpreduce.onnx.versions import Version, is_ours, version_of
 from xpreduce.operators import OPERATORS
 from xpreduce.reductions import reduce
-
-Reading = Literal["elementwise", "identity"]
-
-NOOP: dict[str, Any] = {"elementwise": "elementwise", "identity": True}
-"""What `xpreduce.reduce` calls the readings of the attribute ``noop_with_empty_axes=1``."""
 
 
 def run_node(
@@ -97,11 +91,11 @@ def run_node(
 def evaluate(version: Version, inputs: Sequence[Any], attributes: Mapping[str, Any], noop: Reading) -> Any:
     """Return the reduction of a node's inputs, which are None where they are left out."""
     data, *rest = inputs
-    _check_dtype(version, data)
+    check_dtype(version, data)
     if version.axes_are_an_input:
         axes = rest[0] if rest else None
         if axes is not None:
-            _check_axes(version, axes)
+            check_axes(version, axes)
     else:
         axes = attributes.get("axes")
     flag = attributes.get("noop_with_empty_axes", 0)
@@ -114,49 +108,6 @@ def evaluate(version: Version, inputs: Sequence[Any], attributes: Mapping[str, A
     )
 
 
-def check_reading(noop: object) -> None:
-    """Raise ValueError if `noop` is no reading of the no-op."""
-    if not isinstance(noop, str) or noop not in NOOP:
-        raise ValueError(f'noop must be "elementwise" or "identity", not {noop!r}')
-
-
-def check_node(version: Version, node: NodeProto) -> None:
-    """Raise TypeError or ValueError if the node is not one of this version of its operator."""
-    given, most = len(node.input), len(version.schema.inputs)
-    if not 1 <= given <= most or not node.input[0]:
-        takes = "data, and axes if there are any" if most > 1 else "data alone, axes are an attribute"
-        raise ValueError(f"{version}: the inputs are {takes}; this node has {_listed(node.input)}")
-    if len(node.output) != 1 or not node.output[0]:
-        raise ValueError(f"{version}: there is one output; this node has {_listed(node.output)}")
-    seen = set()
-    for attribute in node.attribute:
-        _check_attribute(version, attribute)
-        if attribute.name in seen:
-            raise ValueError(f"{version}: the attribute {attribute.name} is there twice")
-        seen.add(attribute.name)
-
-
-def _check_attribute(version: Version, attribute: AttributeProto) -> None:
-    known = version.schema.attributes
-    if attribute.name not in known:
-        hint = ""
-        if attribute.name == "axes" and version.axes_are_an_input:
-            hint = "; from this version on, axes are the second input"
-        elif attribute.name == "noop_with_empty_axes":
-            hint = "; it comes with the version in which axes are an input"
-        raise ValueError(
-            f"{version} has no attribute {attribute.name!r}, it has {' and '.join(sorted(known))}{hint}"
-        )
-    integers = known[attribute.name].type == defs.OpSchema.AttrType.INTS  # all others are one integer
-    wanted = AttributeProto.INTS if integers else AttributeProto.INT
-    if attribute.type != wanted:
-        kinds = AttributeProto.AttributeType
-        raise TypeError(
-            f"{version}: the attribute {attribute.name} must be of type {kinds.Name(wanted)}, "
-            f"not {kinds.Name(attribute.type)}"
-        )
-
-
 def _value(version: Version, attribute: AttributeProto) -> Any:
     if attribute.ref_attr_name:
         raise ValueError(
@@ -164,72 +115,3 @@ def _value(version: Version, attribute: AttributeProto) -> Any:
             f"{attribute.ref_attr_name!r}; xpreduce.onnx.Backend runs the model that the function is in"
         )
     return helper.get_attribute_value(attribute)
-
-
-def in_order(what: str, names: Sequence[str], inputs: Any) -> list[Any]:
-    """Return inputs, given in order or by name, in the order of `names`; None where there is none.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they don't fit; `what` is said to take them.
-    """
-    if isinstance(inputs, Mapping):
-        wanted = {name for name in names if name}
-        if set(inputs) != wanted:
-            raise ValueError(f"{what}: the inputs are {_listed(sorted(wanted))}, not {_listed(list(inputs))}")
-        return [inputs[name] if name else None for name in names]
-    if not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"{what}: inputs must be a list, or a dict by name, not {type(inputs).__name__}")
-    if len(inputs) == len(names):
-        return list(inputs)
-    present = [name for name in names if name]
-    if len(inputs) != len(present):
-        raise ValueError(f"{what}: the inputs are {_listed(present)}; {len(inputs)} were given")
-    given = iter(inputs)
-    return [next(given) if name else None for name in names]
-
-
-def named(names: tuple[str, ...], values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return outputs as backends of ONNX do: a tuple whose values are also found by name."""
-    outputs: tuple[Any, ...] = _outputs(names)(*values)
-    return outputs
-
-
-@lru_cache(maxsize=256)
-def _outputs(names: tuple[str, ...]) -> Any:
-    return namedtupledict("Outputs", names)
-
-
-def _check_dtype(version: Version, data: Any) -> None:
-    if data is None:
-        raise ValueError(f"{version}: the data is missing")
-    if not hasattr(data, "dtype"):
-        return  # the reduction says what an array is
-    name = name_of(data.dtype)
-    if name in version.dtypes:
-        return
-    since = first_with(version.operator, name)
-    if since is not None and since > version.schema.since_version:
-        hint = f"opset {since} takes it"
-    elif since is not None:
-        hint = "cast it first, to float32 or float64"
-    else:
-        hint = "cast it first, to int32 or float32" if name in SMALL else cast_hint(name)
-    raise TypeError(f"{version} takes no {name}; it takes {', '.join(version.dtypes)}: {hint}")
-
-
-def _check_axes(version: Version, axes: Any) -> None:
-    if not hasattr(axes, "dtype") or not hasattr(axes, "shape"):
-        raise TypeError(
-            f"{version}: axes must be an array of int64, not a {type(axes).__name__}; a NumPy array will do "
-            "for data of any library"
-        )
-    if name_of(axes.dtype) != "int64":
-        raise TypeError(f"{version}: axes must be of int64, not {name_of(axes.dtype)}")
-    if len(axes.shape) != 1:
-        raise ValueError(f"{version}: axes must be one-dimensional, not of shape {tuple(axes.shape)}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{len(names)} ({', '.join(repr(name) for name in names)})" if len(names) else "none"

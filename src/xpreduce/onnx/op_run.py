@@ -9,7 +9,8 @@ from onnx import FunctionProto, NodeProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from xpreduce.onnx.nodes import Reading, check_node, check_reading, evaluate
+from xpreduce.onnx.checks import Reading, check_node, check_reading
+from xpreduce.onnx.nodes import evaluate
 from xpreduce.onnx.versions import version_of
 from xpreduce.operators import OPERATORS, Operator
 

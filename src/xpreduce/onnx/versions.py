@@ -8,10 +8,8 @@ from functools import lru_cache
 
 from onnx import NodeProto, defs
 
+from xpreduce.onnx.domains import DOMAINS
 from xpreduce.operators import OPERATORS, Operator
-
-DOMAINS = ("", "ai.onnx")
-"""The two names of the domain of the standard operators."""
 
 _TYPES = {"float": "float32", "double": "float64"}
 """What ONNX calls otherwise than array libraries do."""
