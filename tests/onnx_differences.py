@@ -48,8 +48,8 @@ Each line is one node of opset {opset} that reduces all of the input, or with "n
 TYPES_HEAD = """\
 ## Type by type
 
-Operators that a runtime does not give, or does not give in the input's type, by running each with each type
-that its newest version has; for integers in LogSum and LogSumExp that is the version of opset {opset}.
+Which operators a runtime gives, and gives in the input's type, by running each with each type that its newest
+version has; for integers in LogSum and LogSumExp that is the version of opset {opset}.
 """
 FAULTS_HEAD = """\
 ## Form by form
@@ -115,12 +115,12 @@ def lacking(name: str, dtype: str) -> str:
         spec = Spec(op, NEWEST if dtype in dtypes(op, NEWEST) else OPSET, dtype)
         got = outcome(name, spec, np.array([1, 1], dtype=numpy_dtype(dtype)))
         if isinstance(got, str):
-            found.setdefault("refused", []).append(op)
+            found.setdefault("refuses {}", []).append(op)
         elif got.dtype != numpy_dtype(dtype):
-            found.setdefault(f"as {got.dtype.name}", []).append(op)
+            found.setdefault(f"gives {{}} as {got.dtype.name}", []).append(op)
     if not found:
         return "all"
-    parts = [f"{which(ops, having)} {how}" for how, ops in found.items()]
+    parts = [how.format(which(ops, having)) for how, ops in found.items()]
     return f"**{'; '.join(parts)}**"
 
 

@@ -22,8 +22,14 @@ from xpreduce.operators import OPERATORS
 
 SHAPES = ((), (3,), (2, 3), (2, 1, 2), (0,), (2, 0, 3), (2, 3, 0))
 AXES: tuple[Any, ...] = (None, (), (0,), (-1,), (0, -1), "unnamed")
-KEEPDIMS: tuple[dict[str, int], ...] = ({}, {"keepdims": 0}, {"keepdims": 1})
-NOOP: tuple[dict[str, int], ...] = ({}, {"noop_with_empty_axes": 0}, {"noop_with_empty_axes": 1})
+EARLY: tuple[dict[str, int], ...] = ({}, {"keepdims": 0}, {"keepdims": 1})
+#: The attributes where axes are an input: left out, given as their defaults, and otherwise.
+LATE = (
+    *EARLY[:2],
+    {"keepdims": 1, "noop_with_empty_axes": 0},
+    {"noop_with_empty_axes": 1},
+    {"keepdims": 0, "noop_with_empty_axes": 1},
+)
 
 #: The table of versions, as the semantics have it: the first version with each dtype that is not in all.
 FIRST = {"bfloat16": 13, "int8": 12, "uint8": 12, "bool": 20}
@@ -41,22 +47,20 @@ def dtypes(op: str, version: int) -> list[str]:
     return [name for name in names if version >= FIRST.get(name, 1)]
 
 
-def last_opset(op: str, version: int) -> int:
-    """Return the last opset that means this version of an operator."""
+def opsets(op: str, version: int) -> list[int]:
+    """Return the first and the last opset that mean this version of an operator."""
     later = [other for other in OPERATORS[op].versions if other > version]
-    newest = min(NEWEST, defs.onnx_opset_version())
-    return min(min(later) - 1, newest) if later else newest
+    last = min([other - 1 for other in later] + [NEWEST, defs.onnx_opset_version()])
+    return sorted({version, last})
 
 
 def specs(op: str, version: int) -> Iterator[Spec]:
     """Yield nodes of one version: every dtype, every form of axes, and attributes given or left out."""
-    opset = last_opset(op, version)
-    for dtype, axes in itertools.product(dtypes(op, version), AXES):
-        plain = Spec(op, opset, dtype, axes)
-        if axes == "unnamed" and not plain.axes_are_an_input:
-            continue
-        for keepdims, noop in itertools.product(KEEPDIMS, NOOP if plain.axes_are_an_input else NOOP[:1]):
-            yield Spec(op, opset, dtype, axes, tuple((keepdims | noop).items()))
+    for opset, dtype, axes in itertools.product(opsets(op, version), dtypes(op, version), AXES):
+        late = Spec(op, opset, dtype).axes_are_an_input
+        if late or axes != "unnamed":
+            for attributes in LATE if late else EARLY:
+                yield Spec(op, opset, dtype, axes, tuple(attributes.items()))
 
 
 def arrays(spec: Spec) -> Iterator[np.ndarray[Any, Any]]:
@@ -69,9 +73,8 @@ def arrays(spec: Spec) -> Iterator[np.ndarray[Any, Any]]:
 
 def data(dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return small numbers of both signs, quarters among them where the dtype has them."""
-    numbers: list[Any] = [
-        k * 7 % 5 - (dtype[0] not in "ub" or dtype == "bfloat16") for k in range(math.prod(shape))
-    ]
+    lowest = 0 if dtype == "bool" or dtype.startswith("uint") else -1
+    numbers: list[Any] = [k * 7 % 5 + lowest for k in range(math.prod(shape))]
     if dtype in exact.FLOATS:
         numbers = [0.75 * number + 0.5 for number in numbers]
     return np.array(numbers).astype(numpy_dtype(dtype)).reshape(shape)

@@ -11,7 +11,7 @@ pytest.importorskip("onnx.defs", reason="the package onnx is not installed")
 from onnx_faults import FOUND_WITH, versions
 from onnx_values import LINES
 
-BOLD = re.compile(r"\*\*(?!refused|all)[^*|]+\*\*")
+BOLD = re.compile(r"\*\*(?!refuse|gives)[^*|]+\*\*")
 
 
 def without_wrong_numbers(page: str) -> list[str]:

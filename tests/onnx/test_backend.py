@@ -17,8 +17,8 @@ from official import nodes, officials
 from onnx import helper, parser
 from onnx.backend.test import BackendTest
 
-from xpreduce.onnx import Backend, op_run
-from xpreduce.onnx.versions import Version, newest
+from xpreduce.onnx import Backend
+from xpreduce.onnx.versions import newest
 
 HALF = np.asarray([[300, -400], [360, 480]], dtype=np.float16)  # their squares are no float16
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
@@ -71,22 +71,14 @@ def test_noop_wherever_the_node_is(place: str) -> None:
     assert unchanged is HALF
 
 
-def test_operators_that_are_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_that_are_functions(reduced: list[str]) -> None:
     """What the evaluator runs by the function in an operator's schema reduces by us too."""
-    ran: list[str] = []
-    evaluate = op_run.evaluate
-
-    def watched(version: Version, *args: Any) -> Any:
-        ran.append(str(version))
-        return evaluate(version, *args)
-
-    monkeypatch.setattr(op_run, "evaluate", watched)
     proto = model(
         f"{HEAD} g (float[n] x) => (float[n] y) {{ y = MeanVarianceNormalization <axes = [0]> (x) }}"
     )
     y = Backend.run_model(proto, [np.asarray([1, 3], dtype=np.float32)])[0]
     assert y.tolist() == pytest.approx([-1, 1])
-    assert ran == ["ReduceMean-18"] * len(ran) != []
+    assert set(reduced) == {"ReduceMean-18"}
 
 
 @pytest.mark.parametrize("imported", ["", "ai.onnx"])
