@@ -66,10 +66,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name != "onnx":
         raise AttributeError(f"module 'xpreduce' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "onnx":  # a module that needs a package, so no name for `from xpreduce import *`
+        return import_module("xpreduce.onnx")
     value = getattr(import_module(f"xpreduce.{_HOMES.get(name, 'reductions')}"), name)
     globals()[name] = value
     return value

@@ -16,6 +16,8 @@ LIBRARIES = (
     "ml_dtypes",
     "numba",
     "numpy",
+    "onnx",
+    "onnxruntime",
     "sparse",
     "torch",
     "tqdm",

@@ -95,3 +95,9 @@ def test_command_says_what_to_install(bare: Path) -> None:
     assert "pip install 'xpreduce[cli" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_onnx_says_what_to_install(bare: Path) -> None:
+    done = subprocess.run([bare / "python", "-c", "import xpreduce.onnx"], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "pip install 'xpreduce[onnx]'" in done.stderr
