@@ -1,13 +1,15 @@
 """Compare xpreduce with its peers in alternation, in one process, so that a noisy machine treats all alike.
 
     python asv_benchmarks/ratios.py --grid            every layout and dtype on NumPy arrays
+    python asv_benchmarks/ratios.py --threads         from one thread to all cores
+    python asv_benchmarks/ratios.py --sizes           cost against size, from 40 bytes to a gigabyte
     python asv_benchmarks/ratios.py --calls           a call on a (3, 4) array, and the import
     python asv_benchmarks/ratios.py --dask            Dask arrays in memory and from Zarr
     python asv_benchmarks/ratios.py --memory          peak memory beyond input and result
 
 A ratio is the peer's time over ours: 2.0 means that xpreduce is twice as fast, below 0.9 counts as slower.
-The read limit is that of np.dot over 256 MiB of float32, timed in the same alternation. Every figure is a
-median over the rounds.
+The read limit is that of np.dot over 256 MiB of float32, in as many threads as there are cores, timed in the same
+alternation. Every figure is a median over the rounds.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks import calls, cases, dask_arrays, data, memory, peers
+from benchmarks.other_libraries import reductions
 
 import xpreduce
 
@@ -72,7 +76,9 @@ def read_limit() -> Callable[[], Any]:
     """Return the call that sets the limit: it reads LIMIT_BYTES."""
     # Past the cache of `filled`, which keeps the data that is measured.
     x = data.filled.__wrapped__("float32", LIMIT_BYTES // 4, "normal")
-    return lambda: np.dot(x, x)
+    parts = np.array_split(x, xpreduce.get_num_threads())
+    pool = ThreadPoolExecutor(len(parts))
+    return lambda: list(pool.map(lambda part: np.dot(part, part), parts))
 
 
 def grid(options: argparse.Namespace) -> Iterator[Record]:
@@ -91,7 +97,7 @@ def grid(options: argparse.Namespace) -> Iterator[Record]:
                 case = cases.CASES[name]
                 x = case.look(buffer, elements)
                 contenders: dict[str, Callable[[], Any]] = {LIMIT: limit}
-                for by, reduction in peers.NUMPY[operator].items():
+                for by, reduction in reductions(operator).items():
                     if by != peers.OURS:
                         try:
                             peers.try_out(reduction, x, case.axes)
@@ -115,6 +121,60 @@ def record(
         "share of limit": ratio(times, LIMIT) * touched / limit_bytes,
         "ratios": {by: ratio(times, by) for by in times if by not in (peers.OURS, LIMIT)},
     }
+
+
+def thread_counts(options: argparse.Namespace) -> Iterator[Record]:
+    """Yield the share of the read limit by one thread, two, and so on to all cores."""
+    limit, most = read_limit(), xpreduce.get_num_threads()
+    counts = sorted({min(2**k, most) for k in range(most.bit_length() + 1)})
+    for dtype in options.dtypes:
+        itemsize = data.dtype_of(dtype).itemsize
+        elements = options.elements or cases.enough_elements(itemsize)
+        buffer = data.filled(dtype, elements, options.data)
+        for operator in options.operators:
+            for name in options.cases:
+                case = cases.CASES[name]
+                x = case.look(buffer, elements)
+
+                def call(count: int, x: Any = x, case: cases.Case = case, operator: str = operator) -> Any:
+                    with xpreduce.use_num_threads(count):
+                        return xpreduce.reduce(operator, x, case.axes)
+
+                contenders = {str(count): lambda count=count, call=call: call(count) for count in counts}
+                times = alternate({LIMIT: limit, **contenders}, options.rounds)
+                share = math.prod(case.scaled(elements)) * itemsize / LIMIT_BYTES
+                figures = {
+                    f"share by {count}": share
+                    * statistics.median(a / b for a, b in zip(times[LIMIT], times[str(count)], strict=True))
+                    for count in counts
+                }
+                yield {"operator": operator, "case": name, "dtype": dtype, **figures}
+
+
+def sizes(options: argparse.Namespace) -> Iterator[Record]:
+    """Yield the cost of a call on one-dimensional arrays, from the smallest to as large as asked for."""
+    for dtype in options.dtypes:
+        most = options.elements or 2**30 // data.dtype_of(dtype).itemsize
+        buffer = data.filled(dtype, most, options.data)
+        for operator in options.operators:
+            elements = 10
+            while elements <= most:
+                x = buffer[:elements]
+                number = max(1, 2**14 // elements)
+
+                def many(x: Any = x, number: int = number, operator: str = operator) -> None:
+                    for _ in range(number):
+                        xpreduce.reduce(operator, x)
+
+                seconds_each = statistics.median(alternate({"us": many}, options.rounds)["us"]) / number
+                yield {
+                    "operator": operator,
+                    "case": f"{x.nbytes} bytes",
+                    "dtype": dtype,
+                    "µs": seconds_each * 1e6,
+                    "GB/s": x.nbytes / seconds_each / 1e9,
+                }
+                elements = elements * 3 // 2 if elements < 2**20 else elements * 2
 
 
 def tiny_calls(options: argparse.Namespace) -> Iterator[Record]:
@@ -222,6 +282,8 @@ def arguments() -> argparse.Namespace:
     what = parser.add_mutually_exclusive_group()
     for name, function in (
         ("grid", grid),
+        ("threads", thread_counts),
+        ("sizes", sizes),
         ("calls", tiny_calls),
         ("dask", dask_ratios),
         ("memory", extra_memory),

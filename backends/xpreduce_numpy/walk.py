@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xpreduce.axes import Plan
-from xpreduce.layout import merge
+from xpreduce.layout import Dimension, merge
 from xpreduce.tiles import Box, boxes
 
 _TALL = 2**5
@@ -18,6 +18,23 @@ _TALL = 2**5
 
 _GATHERED = 2**16
 """Elements in a matrix of gathered rows, which compensated sums go through many times."""
+
+
+class Places:
+    """Where results that lie in memory order belong."""
+
+    def __init__(self, dimensions: tuple[Dimension, ...], shape: tuple[int, ...], plan: Plan) -> None:
+        order = [axis for d in dimensions if not d.reduced for axis in d.axes]
+        ordered = sorted(order)
+        self._sizes = tuple(shape[axis] for axis in order)
+        self._axes = None if order == ordered else [order.index(axis) for axis in ordered]
+        self._shape = plan.result_shape(shape)
+
+    def of(self, flat: Any) -> Any:
+        """Return results as an array of their shape, without a copy."""
+        if self._axes is not None:
+            flat = flat.reshape(self._sizes).transpose(self._axes)
+        return flat.reshape(self._shape)
 
 
 class Walk:
@@ -111,10 +128,7 @@ class Walk:
 
     def in_place(self, flat: Any, keepdims: bool) -> Any:
         """Return what is in memory order as an array of the result's shape, without a copy."""
-        order = [axis for i in self._kept for axis in self.dimensions[i].axes]
-        unmerged = flat.reshape(tuple(self._shape[axis] for axis in order))
-        result = unmerged.transpose([order.index(axis) for axis in sorted(order)])
-        return result.reshape(replace(self._plan, keepdims=keepdims).result_shape(self._shape))
+        return Places(self.dimensions, self._shape, replace(self._plan, keepdims=keepdims)).of(flat)
 
     def __str__(self) -> str:
         return ", ".join(str(d) for d in self.dimensions) or "one element"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from xpreduce.algebra import algebra_of, limbs, pairs
+from xpreduce.algebra import limbs, pairs
 from xpreduce.algebra.extremes import Extreme
 from xpreduce.algebra.integer_sums import IntegerSum
 from xpreduce.algebra.products import normal
-from xpreduce.dtypes import in_namespace
+from xpreduce.dtypes import DType, in_namespace
+from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction, State
 from xpreduce_numpy.compiled import (
     exponentials,
@@ -47,6 +49,16 @@ class Family(ABC):
     finishes = True
     """Whether it makes results; otherwise they are made of states."""
 
+    @cached_property
+    def accumulation(self) -> Accumulation:
+        """What makes results."""
+        return self.terms(True, False).accumulation
+
+    @cached_property
+    def state_accumulation(self) -> Accumulation:
+        """What makes states."""
+        return self.state_terms(True, False).accumulation
+
     @abstractmethod
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
@@ -65,31 +77,38 @@ class Family(ABC):
 
     def functions(self, module: str, by_rows: bool, apart: bool) -> dict[str, Any]:
         """Return the kernels of a module, compiled if they are not yet."""
-        names = MODULES[module]
+        found = self._functions.get((module, by_rows, apart))
+        if found is None:
+            names = MODULES[module]
 
-        def source() -> str:
-            if module == "states":
-                return kernels.module(names, self.state_terms(by_rows, apart), None)
-            return kernels.module(names, self.terms(by_rows, apart), self.ending())
+            def source() -> str:
+                if module == "states":
+                    return kernels.module(names, self.state_terms(by_rows, apart), None)
+                return kernels.module(names, self.terms(by_rows, apart), self.ending())
 
-        return machine.functions(names, (module, by_rows, apart, *self.key), source)
+            found = machine.functions(names, (module, by_rows, apart, *self.key), source)
+            self._functions[module, by_rows, apart] = found
+        return found
+
+    @cached_property
+    def _functions(self) -> dict[tuple[str, bool, bool], dict[str, Any]]:
+        return {}
 
 
 class FloatSums(Family):
     """Sums of floats, of their sizes and of their squares; of narrow integers too, if floats come out."""
 
-    def __init__(self, reduction: Reduction, terms: int) -> None:
-        operator = reduction.operator
+    def __init__(self, operator: Operator, dtype: DType, result: DType, few: bool) -> None:
         self._lift, self._last = operator.lift, operator.finish
-        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+        self._dtype, self._result = dtype.name, result.name
         self._scaled = self._dtype == "float64"
-        integers = not reduction.dtype.is_float
+        integers = not dtype.is_float
         self._narrow = integers or "float64" not in (self._dtype, self._result)
         self._exact = self._narrow and (
             integers or (self._dtype == "float16" and self._result != "float64" and self._lift != "square")
         )
         self._signed = self._lift == "identity"
-        self._few = self._signed and terms <= FEW and not self._exact
+        self._few = self._signed and few and not self._exact
         self.finishes = self._last != "log" or self._result != "float64" or not self._signed
         self.key = ("FloatSums", self._lift, self._last, self._dtype, self._result, self._few)
         if self._exact:
@@ -154,13 +173,11 @@ class IntegerSums(Family):
 
     words = "exact integer sums, in digits of 32 bits"
 
-    def __init__(self, reduction: Reduction) -> None:
-        algebra = algebra_of(reduction)
-        assert isinstance(algebra, IntegerSum)
-        self._algebra = algebra
-        self._lift, self._last = reduction.operator.lift, reduction.operator.finish
-        self._dtype, self._result = reduction.dtype.name, reduction.result.name
-        self.finishes = self._last != "log" and not reduction.result.is_float
+    def __init__(self, operator: Operator, dtype: DType, result: DType) -> None:
+        self._algebra = IntegerSum(operator.lift, operator.finish, dtype, result)
+        self._lift, self._last = operator.lift, operator.finish
+        self._dtype, self._result = dtype.name, result.name
+        self.finishes = self._last != "log" and not result.is_float
         self.key = ("IntegerSums", self._lift, self._last, self._dtype, self._result)
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
@@ -183,13 +200,11 @@ class Extremes(Family):
 
     words = "the largest of integers in the order of the values"
 
-    def __init__(self, reduction: Reduction) -> None:
-        algebra = algebra_of(reduction)
-        assert isinstance(algebra, Extreme)
-        self._algebra = algebra
-        self._largest = reduction.operator.combine == "maximum"
-        self._dtype = reduction.dtype.name
-        self.finishes = reduction.dtype is reduction.result
+    def __init__(self, operator: Operator, dtype: DType, result: DType) -> None:
+        self._algebra = Extreme(operator.combine, dtype, result)
+        self._largest = operator.combine == "maximum"
+        self._dtype = dtype.name
+        self.finishes = dtype is result
         self.key = ("Extremes", self._largest, self._dtype)
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
@@ -218,8 +233,8 @@ class Products(Family):
 
     words = "products of pairs, exponents apart"
 
-    def __init__(self, reduction: Reduction) -> None:
-        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+    def __init__(self, dtype: DType, result: DType) -> None:
+        self._dtype, self._result = dtype.name, result.name
         self.key = ("Products", self._dtype, self._result)
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
@@ -242,8 +257,8 @@ class Exponentials(Family):
 
     words = "compensated sums of exponentials"
 
-    def __init__(self, reduction: Reduction) -> None:
-        self._dtype, self._result = reduction.dtype.name, reduction.result.name
+    def __init__(self, dtype: DType, result: DType) -> None:
+        self._dtype, self._result = dtype.name, result.name
         self.key = ("Exponentials", self._dtype, self._result)
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
@@ -265,20 +280,26 @@ class Exponentials(Family):
 def family(reduction: Reduction, terms: int) -> Family | None:
     """Return what serves a reduction of so many terms, or None."""
     operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
+    if terms > integers.MOST and not dtype.is_float:
+        return None
+    return _family(operator, dtype, result, terms <= FEW)
+
+
+@lru_cache(maxsize=1024)
+def _family(operator: Operator, dtype: DType, result: DType, few: bool) -> Family | None:
     if dtype.is_float and not result.is_float:
         return None
     if operator.combine in ("maximum", "minimum"):
-        return Extremes(reduction)
+        return Extremes(operator, dtype, result)
     if operator.combine == "product":
-        return Products(reduction) if dtype.is_float else None
+        return Products(dtype, result) if dtype.is_float else None
     if operator.lift == "exp":
-        return Exponentials(reduction) if dtype.is_float else None
-    if dtype.is_float:
-        return FloatSums(reduction, terms)
+        return Exponentials(dtype, result) if dtype.is_float else None
     exact = 16 if operator.lift == "square" else 32
-    if result.is_float and operator.finish != "log" and dtype.bits <= exact:
-        return FloatSums(reduction, terms)
-    return IntegerSums(reduction) if terms <= integers.MOST else None
+    floats = result.is_float and operator.finish != "log" and dtype.bits <= exact
+    if dtype.is_float or floats:
+        return FloatSums(operator, dtype, result, few)
+    return IntegerSums(operator, dtype, result)
 
 
 def warm_up(reduction: Reduction) -> int:

@@ -1,4 +1,4 @@
-"""Reductions of one array by compiled kernels: its layout as they know it, shared out among threads.
+"""Reductions of one array by compiled kernels, shared out among threads.
 
 How an array is cut into tasks depends on its layout alone, and what tasks found is put together in one
 order: so results do not depend on the number of threads.
@@ -17,129 +17,88 @@ from xpreduce.algebra import algebra_of
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State
 from xpreduce.threads import get_num_threads
-from xpreduce.tiles import Box, box_size, boxes, extents
+from xpreduce.tiles import Box, box_size
 from xpreduce_numpy import careful
 from xpreduce_numpy.compiled import kernels, pool
 from xpreduce_numpy.compiled.accumulation import Accumulation
 from xpreduce_numpy.compiled.families import Family
-from xpreduce_numpy.compiled.kernels import Terms
+from xpreduce_numpy.compiled.geometry import geometry_of
 from xpreduce_numpy.compiled.writing import BYTES
 from xpreduce_numpy.walk import Walk
-
-_TASK = 2**20
-"""Elements that are worth a thread's while."""
-
-_RUN = 2**15
-"""Bytes next to each other that a task reads, where so many are."""
-
-_OUTPUTS = 2**18
-"""The most results of a task: each has a byte that says whether it is open."""
-
-_STATES = 2**14
-"""Outputs whose states are made at once."""
 
 _BOX = {True: 2**10, False: 2**13}
 """Outputs whose totals are held at once, of rows and of columns: they stay in cache."""
 
-_PIECES = 2**6
-_PIECES_BYTES = 2**23
+_BLOCK = 2**16
 
 
 class Compiled:
     """Results and states of one array."""
 
     def __init__(self, x: Any, reduction: Reduction, family: Family) -> None:
-        self.walk = Walk(x, reduction.plan, _TASK)
-        self._reduction, self._family = reduction, family
-        self._x = x  # whose memory the kernels read
+        self._x, self._reduction, self._family = x, reduction, family
         self._address = x.__array_interface__["data"][0]
-        dimensions = self.walk.dimensions
-        self._strides = [d.stride for d in dimensions]
-        self._kept = [i for i, d in enumerate(dimensions) if not d.reduced]
-        self._reduced = [i for i, d in enumerate(dimensions) if d.reduced]
-        self._by_rows = dimensions[-1].reduced
-        self._apart = dimensions[-1].stride != x.dtype.itemsize
-        # A, R and B are the innermost dimensions of the kinds that they must be.
-        left = list(range(len(dimensions)))
-        self._b = None if self._by_rows else left.pop()
-        self._r = left.pop() if left and dimensions[left[-1]].reduced else None
-        self._a = left.pop() if left and not dimensions[left[-1]].reduced else None
-        self._outer_kept = [i for i in left if not dimensions[i].reduced]
-        self._outer_reduced = [i for i in left if dimensions[i].reduced]
-        (self._terms_bits,) = struct.unpack("q", struct.pack("d", self.walk.terms))
+        self._geometry = geometry_of(x.shape, x.strides, x.dtype.itemsize, reduction.plan)
+        (self._terms_bits,) = struct.unpack("q", struct.pack("d", self._geometry.terms))
+
+    @property
+    def walk(self) -> Walk:
+        """The same array in blocks, for what kernels leave open."""
+        return Walk(self._x, self._reduction.plan, _BLOCK)
 
     @property
     def kernel(self) -> str:
         """What runs, in words."""
-        return f"compiled, {'along rows' if self._by_rows else 'down columns'}: {self._family.words}"
+        along = "along rows" if self._geometry.by_rows else "down columns"
+        return f"compiled, {along}: {self._family.words}"
 
     def reduce(self) -> Any:
         """Return the results."""
-        out: Any = np.empty(self.walk.kept, in_namespace(np, self._reduction.result.name))
-        flat, start, tasks = out.reshape(-1), 0, []
-        found = list(boxes(self.walk.kept, extents(self.walk.kept, self._outputs(_OUTPUTS))))
-        for box in found:
+        geometry = self._geometry
+        out: Any = np.empty(geometry.kept, in_namespace(np, self._reduction.result.name)).reshape(-1)
+        start, tasks = 0, []
+        for box, pieces in geometry.boxes:
             stop = start + box_size(box)
-            tasks.append(partial(self._results, box, flat[start:stop]))
+            tasks.append(partial(self._results, box, pieces, out[start:stop]))
             start = stop
-        pool.run(tasks, get_num_threads() if self._pieces(found[0]) is None else 1)
-        return self.walk.in_place(out, self._reduction.plan.keepdims)
+        # Boxes in threads, or the pieces of each.
+        pool.run(tasks, get_num_threads() if geometry.boxes[0][1] is None else 1)
+        return geometry.places[self._reduction.plan.keepdims].of(out)
 
-    def partial(self) -> tuple[Any, ...]:
+    def partial(self) -> State:
         """Return the state, with every reduced dimension at length 1."""
-        found = list(boxes(self.walk.kept, extents(self.walk.kept, self._outputs(_STATES))))
-        threads = get_num_threads() if self._pieces(found[0]) is None else 1
-        states = pool.run([partial(self._state, box) for box in found], threads)
+        geometry = self._geometry
+        tasks = [partial(self._state, box, pieces) for box, pieces in geometry.state_boxes]
+        states = pool.run(tasks, get_num_threads() if geometry.state_boxes[0][1] is None else 1)
         return tuple(
-            self.walk.in_place(np.concatenate(parts), True) if parts[0].ndim else parts[0]
+            geometry.places[True].of(np.concatenate(parts)) if parts[0].ndim else parts[0]
             for parts in zip(*states, strict=True)
         )
 
-    def _outputs(self, most: int) -> int:
-        """Return how many results a task should have."""
-        sizes = self.walk.sizes
-        row = 1 if self._r is None or not self._by_rows else sizes[self._r]
-        run: int = max(1, _RUN // (self._x.dtype.itemsize * row))
-        if self._b is not None:
-            run = min(run, sizes[self._b])
-        return min(max(_TASK // self.walk.terms, run), most)
-
-    def _pieces(self, box: Box) -> list[Box] | None:
-        """Return how a box of results is cut along its reduced dimensions, or None if it is not worth it."""
-        outputs = box_size(box)
-        elements = outputs * self.walk.terms
-        if elements <= 4 * _TASK:
-            return None
-        count = min(_PIECES, max(2, _PIECES_BYTES // (outputs * 32)), elements // _TASK)
-        sizes = self.walk.reduced
-        return list(boxes(sizes, extents(sizes, -(-self.walk.terms // count))))
-
-    def _results(self, box: Box, out: Any) -> None:
+    def _results(self, box: Box, pieces: list[Box] | None, out: Any) -> None:
         """Compute the results of a box into `out`, which is flat."""
         if not self._family.finishes:
-            out[...] = algebra_of(self._reduction).finish(np, self._state(box))
+            out[...] = algebra_of(self._reduction).finish(np, self._state(box, pieces))
             return
-        terms = self._family.terms(self._by_rows, self._apart)
+        accumulation = self._family.accumulation
         marks: Any = np.zeros(out.size, np.bool_)
-        pieces = self._pieces(box)
         if pieces is None:
-            room = _BOX[self._by_rows]
-            memory = _Totals(terms.accumulation, room + terms.accumulation.lanes)
+            room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
+            memory = _Totals(accumulation, room + accumulation.lanes)
             left = self._call("results", "results", box, None, memory, out, marks, room)
         else:
-            memory = self._totals(box, pieces, "pieces", terms)
+            memory = self._totals(box, pieces, "pieces", accumulation)
             left = self._call("pieces", "finish", box, None, memory, out, marks)
         if left:
             out[...] = careful.mended(out, self.walk, self._reduction, box, marks)
 
-    def _state(self, box: Box) -> State:
+    def _state(self, box: Box, pieces: list[Box] | None) -> State:
         """Return the state of a box, flat."""
-        terms = self._family.state_terms(self._by_rows, self._apart)
-        whole = tuple(slice(0, size) for size in self.walk.reduced)
-        memory = self._totals(box, self._pieces(box) or [whole], "states", terms)
-        lines, width, padded = self._lines(box, terms)
+        accumulation = self._family.state_accumulation
+        memory = self._totals(box, pieces, "states", accumulation)
+        lines, width, padded = self._geometry.lines(box, accumulation.lanes)
         parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in memory.parts(lines * padded)]
-        state, wrong = self._family.state(parts, self.walk.terms)
+        state, wrong = self._family.state(parts, self._geometry.terms)
         if wrong is not None and wrong.any():
             chosen = np.flatnonzero(wrong)
             right = careful.state(self.walk, self._reduction, box, chosen)
@@ -148,24 +107,18 @@ class Compiled:
                     part[chosen] = better
         return state
 
-    def _lines(self, box: Box, terms: Terms) -> tuple[int, int, int]:
-        """Return how the totals of a box lie: lines, outputs in each, and the room for these."""
-        last = self._a if self._by_rows else self._b
-        width = 1 if last is None else box_size((box[self._kept.index(last)],))
-        lanes = terms.accumulation.lanes
-        return box_size(box) // width, width, -(-width // lanes) * lanes
-
-    def _totals(self, box: Box, pieces: list[Box], group: str, terms: Terms) -> _Totals:
+    def _totals(self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation) -> _Totals:
         """Return the totals of a box, piece by piece in threads and then put together in order."""
-        lines, _, padded = self._lines(box, terms)
+        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
 
-        def of(piece: Box) -> _Totals:
-            memory = _Totals(terms.accumulation, lines * padded)
+        def of(piece: Box | None) -> _Totals:
+            memory = _Totals(accumulation, lines * padded)
             self._call(group, "totals", box, piece, memory)
             return memory
 
+        parts: list[Box | None] = [None] if pieces is None else list(pieces)
         first: _Totals
-        first, *others = pool.run([partial(of, piece) for piece in pieces], get_num_threads())
+        first, *others = pool.run([partial(of, part) for part in parts], get_num_threads())
         for other in others:
             # The kernel looks for them where results would be.
             self._call(group, "join", box, None, first, other.memory)
@@ -176,46 +129,32 @@ class Compiled:
         group: str,
         name: str,
         box: Box,
-        inner: Box | None,
+        piece: Box | None,
         memory: _Totals,
         out: Any = None,
         marks: Any = None,
         room: int = 0,
     ) -> int:
         """Run a kernel of a module on a part of the array."""
-        address, sizes = self._address, list(self.walk.sizes)
-        for indices, parts in ((self._kept, box), (self._reduced, inner or ())):
-            for i, part in zip(indices, parts, strict=False):
-                address += part.start * self._strides[i]
-                sizes[i] = part.stop - part.start
+        geometry = self._geometry
         if name == "join":
-            numbers = [0] * 5 + [memory.outputs] + [0] * 5
+            numbers, held = [0] * 5 + [memory.outputs] + [0] * 5, None
         else:
-            kept, reduced = (
-                array("q", [*(sizes[i] for i in outer), *(self._strides[i] for i in outer)])
-                for outer in (self._outer_kept, self._outer_reduced)
-            )
-            numbers = [address]
-            for outer in (kept, reduced):
-                numbers += (outer.buffer_info()[0], len(outer) // 2)
-            for role in (self._a, self._r, self._b):
-                missing = 1, self._x.dtype.itemsize
-                numbers += missing if role is None else (sizes[role], self._strides[role])
-        parameters = array(
-            "q",
-            [
-                *numbers,
-                self._terms_bits,
-                0 if out is None else out.__array_interface__["data"][0],
-                0 if marks is None else marks.__array_interface__["data"][0],
-                memory.address,
-                memory.pitch,
-                room,
-                memory.buffer,
-            ],
+            numbers, held = geometry.parameters(self._address, box, piece)
+        numbers += (
+            self._terms_bits,
+            0 if out is None else out.ctypes.data,
+            0 if marks is None else marks.ctypes.data,
+            memory.address,
+            memory.pitch,
+            room,
+            memory.buffer,
         )
-        found = self._family.functions(group, self._by_rows, self._apart)[name]
-        return int(found(parameters.buffer_info()[0]))
+        parameters = array("q", numbers)
+        function = self._family.functions(group, geometry.by_rows, geometry.apart)[name]
+        found = int(function(parameters.buffer_info()[0]))
+        del held  # the kernel read it
+        return found
 
 
 class _Totals:
@@ -228,9 +167,9 @@ class _Totals:
         self.pitch = outputs * accumulation.item + BYTES
         size = accumulation.parts * self.pitch + kernels.BUFFER_BYTES
         self._bytes: Any = np.empty(size + BYTES, np.uint8)
-        start = -self._bytes.__array_interface__["data"][0] % BYTES
+        start = -self._bytes.ctypes.data % BYTES
         self.memory = self._bytes[start : start + size]
-        self.address = self.memory.__array_interface__["data"][0]
+        self.address = self.memory.ctypes.data
         self.buffer = self.address + accumulation.parts * self.pitch
 
     def parts(self, count: int) -> list[Any]:

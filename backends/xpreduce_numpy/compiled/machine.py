@@ -97,8 +97,15 @@ def _surroundings() -> tuple[str, ...]:
         repr(binding.llvm_version_info),
         binding.get_process_triple(),
         binding.get_host_cpu_name(),
-        binding.get_host_cpu_features().flatten(),
+        _features(),
     )
+
+
+def _features() -> str:
+    features = binding.get_host_cpu_features()
+    # Its one instruction from float16 to double is slower than two by way of float32.
+    features["avx512fp16"] = False
+    return str(features.flatten())
 
 
 @lru_cache(maxsize=1)
@@ -107,7 +114,7 @@ def _target() -> Any:
     binding.initialize_native_asmprinter()
     return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
         cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
+        features=_features(),
         opt=3,
         codemodel="jitdefault",
         jit=True,

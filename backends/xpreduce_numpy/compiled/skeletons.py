@@ -42,29 +42,38 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
             total = load_parts(code, acc.kinds, place, pitch)
             store_parts(code, place, pitch, acc.absorb(code, total, tile))
 
+        def load_tiles() -> list[Vectors]:
+            places = [buffer + i * (acc.parts * BYTES) for i in range(lanes)]
+            return [load_parts(code, tile_kinds, at, BYTES) for at in places]
+
+        def keep(i: Value | int, tile: Vectors) -> None:
+            store_parts(code, buffer + code.integer(i) * (acc.parts * BYTES), BYTES, tile)
+
         with code.loop(0, a, lanes) as first:
-            place, top = totals + first * acc.item, x + first * across
-            short = (r <= _SHORT * lanes) & (a - first >= lanes)
-            with code.either(short) as (then, otherwise):
-                with then:
-                    tiles = [
-                        _short_row(code, acc, elements, top + across * i, r, stride) for i in range(lanes)
-                    ]
-                    absorb(place, _folded(code, acc, tiles))
-                with otherwise, code.loop(0, r, acc.depth * _AT_ONCE * lanes) as start:
+            place, top, count = totals + first * acc.item, x + first * across, a - first
+            with code.either(count >= lanes) as (whole, some):
+                with whole, code.either(r <= _SHORT * lanes) as (short, long):
+                    with short:
+                        starts = [top + across * i for i in range(lanes)]
+                        tiles = [_short_row(code, acc, elements, start, r, stride) for start in starts]
+                        absorb(place, _folded(code, acc, tiles))
+                    with long, code.loop(0, r, acc.depth * lanes) as start:
+                        length = (r - start).smaller(acc.depth * lanes)
+                        with code.loop(0, lanes, _AT_ONCE) as i:
+                            at = [top + across * (i + k) + start * stride for k in range(_AT_ONCE)]
+                            for k, tile in enumerate(_together(code, acc, elements, at, length, stride)):
+                                keep(i + k, tile)
+                        absorb(place, _folded(code, acc, load_tiles()))
+                with some, code.loop(0, r, acc.depth * _AT_ONCE * lanes) as start:
                     length = (r - start).smaller(acc.depth * _AT_ONCE * lanes)
-                    count = (a - first).smaller(lanes)
                     with code.loop(0, lanes) as i:
-                        store_parts(code, buffer + i * (acc.parts * BYTES), BYTES, acc.tile(code))
+                        keep(i, acc.tile(code))
                     with code.loop(0, count) as i:
-                        at = top + across * i + start * stride
-                        tile = _long_row(code, acc, elements, at, length, stride)
-                        store_parts(code, buffer + i * (acc.parts * BYTES), BYTES, tile)
-                    tiles = [
-                        load_parts(code, tile_kinds, buffer + i * (acc.parts * BYTES), BYTES)
-                        for i in range(lanes)
-                    ]
-                    absorb(place, _folded(code, acc, tiles))
+                        keep(
+                            i,
+                            _one_row(code, acc, elements, top + across * i + start * stride, length, stride),
+                        )
+                    absorb(place, _folded(code, acc, load_tiles()))
 
     return function(module, name, "x a across r stride totals pitch", body)
 
@@ -92,20 +101,35 @@ def _short_row(
     return tile.now  # type: ignore[no-any-return]
 
 
-def _long_row(
-    code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value
-) -> Vectors:
-    """Return a row's tile, spread over the lanes, of a row no longer than a tile is deep."""
-    by = elements.step(stride)
-    tiles = [code.variable(acc.tile(code)) for _ in range(_AT_ONCE)]
-    together = _AT_ONCE * acc.lanes
-    whole = r // together
+def _together(
+    code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
+) -> list[Vectors]:
+    """Return the tiles of several rows of a length that a lane's depth allows, read at the same time.
+
+    Memory gives more to several streams at a time than to one.
+    """
+    by, lanes = code.integer(elements.step(stride)), acc.lanes
+    tiles = [code.variable(acc.tile(code)) for _ in rows]
+    whole = r // lanes
     with code.loop(0, whole) as i:
-        at = x + i * code.integer(by) * _AT_ONCE
-        for k, tile in enumerate(tiles):
-            tile.set(acc.step(code, tile.now, elements.read(code, at + code.integer(by) * k, stride)))
-    rest = _short_row(code, acc, elements, x + whole * by * _AT_ONCE, r - whole * together, stride)
-    first, second = (acc.merge(code, a.now, b.now) for a, b in zip(tiles[::2], tiles[1::2], strict=True))
+        for tile, row in zip(tiles, rows, strict=True):
+            tile.set(acc.step(code, tile.now, elements.read(code, row + i * by, stride)))
+    left = r - whole * lanes
+    with code.when(left > 0):
+        for tile, row in zip(tiles, rows, strict=True):
+            tile.set(acc.step(code, tile.now, elements.read(code, row + whole * by, stride, left)))
+    return [tile.now for tile in tiles]
+
+
+def _one_row(code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value) -> Vectors:
+    """Return a row's tile, spread over the lanes, of a row no longer than a tile is deep."""
+    together = _AT_ONCE * acc.lanes
+    part = r // together * acc.lanes
+    starts = [x + part * stride * k for k in range(_AT_ONCE)]
+    tiles = _together(code, acc, elements, starts, part, stride)
+    done = part * _AT_ONCE
+    rest = _short_row(code, acc, elements, x + done * stride, r - done, stride)
+    first, second = (acc.merge(code, a, b) for a, b in zip(tiles[::2], tiles[1::2], strict=True))
     return acc.merge(code, acc.merge(code, first, second), rest)
 
 
