@@ -80,6 +80,16 @@ def store_first(code: Code, address: Value, count: Value, value: Value) -> None:
     known(code.builder, "masked.store", kind, value.ir, pointer, INT32(1), mask.ir, gives=ir.VoidType())
 
 
+def prefetch(code: Code, address: Value) -> None:
+    """Ask for what lies at an address, which need not exist, to be brought near."""
+    pointer = _pointer(code, INT8, address)
+    function = code.builder.module.globals.get("llvm.prefetch.p0")
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, INT32, INT32, INT32])
+        function = ir.Function(code.builder.module, kind, "llvm.prefetch.p0")
+    code.builder.call(function, [pointer, INT32(0), INT32(3), INT32(1)])  # to read, keep, data
+
+
 def load_parts(code: Code, kinds: Any, address: Value, pitch: Value | int) -> tuple[Value, ...]:
     """Load a tuple of vectors, `pitch` bytes apart."""
     return tuple(load(code, kind, address + code.integer(pitch) * i) for i, kind in enumerate(kinds))

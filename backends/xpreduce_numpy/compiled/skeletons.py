@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.memory import Elements, load_parts, store_parts
+from xpreduce_numpy.compiled.memory import Elements, load_parts, prefetch, store_parts
 from xpreduce_numpy.compiled.writing import BYTES, INT64, Code, Value, function
 
 _AT_ONCE = 4
@@ -19,6 +19,12 @@ _AT_ONCE = 4
 
 _SHORT = 8
 """Vectors in a row up to which the rows of neighbouring outputs are read without a loop over outputs."""
+
+_AHEAD = 2**12
+"""Bytes that memory is asked for ahead of what is read; processors themselves stop at the end of a page."""
+
+_FAR = 2**13
+"""Bytes of a row from which several are read at a time: as streams in pages of their own."""
 
 _ROWS = 16
 """Rows of which columns are added up before they join the totals."""
@@ -59,10 +65,15 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
                         absorb(place, _folded(code, acc, tiles))
                     with long, code.loop(0, r, acc.depth * lanes) as start:
                         length = (r - start).smaller(acc.depth * lanes)
-                        with code.loop(0, lanes, _AT_ONCE) as i:
-                            at = [top + across * (i + k) + start * stride for k in range(_AT_ONCE)]
-                            for k, tile in enumerate(_together(code, acc, elements, at, length, stride)):
-                                keep(i + k, tile)
+                        far = length * elements.size >= _FAR
+                        with code.either(far) as (apart, near):
+                            with apart, code.loop(0, lanes, _AT_ONCE) as i:
+                                at = [top + across * (i + k) + start * stride for k in range(_AT_ONCE)]
+                                for k, tile in enumerate(_together(code, acc, elements, at, length, stride)):
+                                    keep(i + k, tile)
+                            with near, code.loop(0, lanes) as i:
+                                at = top + across * i + start * stride
+                                keep(i, _along(code, acc, elements, at, length, stride))
                         absorb(place, _folded(code, acc, load_tiles()))
                 with some, code.loop(0, r, acc.depth * _AT_ONCE * lanes) as start:
                     length = (r - start).smaller(acc.depth * _AT_ONCE * lanes)
@@ -71,7 +82,7 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
                     with code.loop(0, count) as i:
                         keep(
                             i,
-                            _one_row(code, acc, elements, top + across * i + start * stride, length, stride),
+                            _in_parts(code, acc, elements, top + across * i + start * stride, length, stride),
                         )
                     absorb(place, _folded(code, acc, load_tiles()))
 
@@ -94,6 +105,7 @@ def _short_row(
     tile, by = code.variable(acc.tile(code)), elements.step(stride)
     whole = r // acc.lanes
     with code.loop(0, whole) as i:
+        prefetch(code, x + i * by + _AHEAD)
         tile.set(acc.step(code, tile.now, elements.read(code, x + i * by, stride)))
     left = r - whole * acc.lanes
     with code.when(left > 0):
@@ -113,6 +125,7 @@ def _together(
     whole = r // lanes
     with code.loop(0, whole) as i:
         for tile, row in zip(tiles, rows, strict=True):
+            prefetch(code, row + i * by + _AHEAD)
             tile.set(acc.step(code, tile.now, elements.read(code, row + i * by, stride)))
     left = r - whole * lanes
     with code.when(left > 0):
@@ -121,14 +134,33 @@ def _together(
     return [tile.now for tile in tiles]
 
 
-def _one_row(code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value) -> Vectors:
-    """Return a row's tile, spread over the lanes, of a row no longer than a tile is deep."""
-    together = _AT_ONCE * acc.lanes
-    part = r // together * acc.lanes
+def _along(code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value) -> Vectors:
+    """Return a row's tile, spread over the lanes, read from its start to its end."""
+    by, together = code.integer(elements.step(stride)), _AT_ONCE * acc.lanes
+    tiles = [code.variable(acc.tile(code)) for _ in range(_AT_ONCE)]
+    whole = r // together
+    with code.loop(0, whole) as i:
+        for k, tile in enumerate(tiles):
+            at = x + (i * _AT_ONCE + k) * by
+            prefetch(code, at + _AHEAD)
+            tile.set(acc.step(code, tile.now, elements.read(code, at, stride)))
+    rest = _short_row(code, acc, elements, x + whole * by * _AT_ONCE, r - whole * together, stride)
+    return _merged(code, acc, [tile.now for tile in tiles], rest)
+
+
+def _in_parts(
+    code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value
+) -> Vectors:
+    """Return the tile of a row no longer than a tile is deep, read in several parts at the same time."""
+    part = r // (_AT_ONCE * acc.lanes) * acc.lanes
     starts = [x + part * stride * k for k in range(_AT_ONCE)]
     tiles = _together(code, acc, elements, starts, part, stride)
     done = part * _AT_ONCE
     rest = _short_row(code, acc, elements, x + done * stride, r - done, stride)
+    return _merged(code, acc, tiles, rest)
+
+
+def _merged(code: Code, acc: Accumulation, tiles: list[Vectors], rest: Vectors) -> Vectors:
     first, second = (acc.merge(code, a, b) for a, b in zip(tiles[::2], tiles[1::2], strict=True))
     return acc.merge(code, acc.merge(code, first, second), rest)
 
@@ -150,6 +182,8 @@ def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> An
             with code.loop(0, count) as i:
                 for k, tile in enumerate(tiles):
                     at = top + i * down + by * k
+                    if left is None:
+                        prefetch(code, at + down * _ROWS)
                     tile.set(acc.step(code, tile.now, elements.read(code, at, stride, left)))
             for k, tile in enumerate(tiles):
                 total = load_parts(code, acc.kinds, place + k * BYTES, pitch)
