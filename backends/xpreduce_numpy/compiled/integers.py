@@ -74,20 +74,28 @@ def ending(last: Finish, result: str) -> Decide:
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
         digits = _carried(total)
-        small = _small(digits, 2**19 if last == "mean" else 2**29)
-        value = code.variable(digits[0])
+        if last == "identity":
+            value = _saturated(digits, signed or bits < 64)
+            if bits < 64:
+                value = value.larger(least).smaller(most)
+            return value, value.differs(value)
+        if last == "sqrt" and bits < 64:
+            value = _root(digits, most)
+            return value, value.differs(value)
+        small = _small(digits, 2**19 if last == "mean" else 2**31)
+        found = code.variable(digits[0])
         with code.either(code.all_of(small)) as (then, otherwise):
             with then:
-                value.set(_finished_small(digits[0] | (digits[1] << 32), last, terms).larger(least))
-                if bits < 64:
-                    value.set(value.now.smaller(most))
+                value = _mean(digits, terms) if last == "mean" else _root(digits, 2**32 - 1)
+                value = value.larger(least)
+                found.set(value.smaller(most) if bits < 64 else value)
             with otherwise:
                 whole = _wide(digits[-1], "sext")
                 for digit in reversed(digits[:-1]):
                     whole = (whole << 32) | _wide(digit, "zext")
                 whole = _finished(code, whole, last, terms).larger(least).smaller(most)
-                value.set(whole.to(INT64, "trunc"))
-        return value.now, small & ~small
+                found.set(whole.to(INT64, "trunc"))
+        return found.now, small & ~small
 
     return decide
 
@@ -100,20 +108,39 @@ def _small(digits: Vectors, most: int) -> Value:
     return small
 
 
-def _finished_small(value: Value, last: Finish, terms: Value) -> Value:
-    """Return what becomes of sums below 2**61 in size, or of means of those below 2**51."""
-    if last == "mean":
-        count = terms.to(INT64, "fptosi")
-        mean = (value.to(DOUBLE, "sitofp") / terms).to(INT64, "fptosi")
-        # The division was rounded: away from zero, it may have reached the next integer.
-        rest = value - mean * count
-        beyond = ((rest < 0) & (value > 0)) | ((rest > 0) & (value < 0))
-        return beyond.where(mean - ((value >> 63) | 1), mean)
-    if last == "sqrt":
-        root = value.to(DOUBLE, "sitofp").sqrt().to(INT64, "fptosi")
-        root = (root * root > value).where(root - 1, root)
-        return ((root + 1) * (root + 1) <= value).where(root + 1, root)
-    return value
+def _saturated(digits: Vectors, signed: bool) -> Value:
+    """Return the value in 64 bits, at the end of their range where it lies beyond."""
+    value = digits[0] | (digits[1] << 32)
+    above = digits[1] >= (2**31 if signed else 2**32)
+    for digit in digits[2:]:
+        above = above | digit.differs(0)
+    value = above.where(value.all(2**63 - 1 if signed else -1), value)
+    below = digits[-1] < (-(2**31) if signed else 0)
+    return below.where(value.all(-(2**63) if signed else 0), value)
+
+
+def _mean(digits: Vectors, terms: Value) -> Value:
+    """Return the means of sums below 2**51 in size."""
+    value, count = digits[0] | (digits[1] << 32), terms.to(INT64, "fptosi")
+    mean = (value.to(DOUBLE, "sitofp") / terms).to(INT64, "fptosi")
+    # The division was rounded: away from zero, it may have reached the next integer.
+    rest = value - mean * count
+    beyond = ((rest < 0) & (value > 0)) | ((rest > 0) & (value < 0))
+    return beyond.where(mean - ((value >> 63) | 1), mean)
+
+
+def _root(digits: Vectors, most: int) -> Value:
+    """Return the roots, up to `most`, which is less than 2**32, of sums without sign."""
+    value = digits[0] | (digits[1] << 32)
+    near = digits[1].to(DOUBLE, "sitofp") * 2.0**32 + digits[0].to(DOUBLE, "sitofp")
+    root = near.sqrt().to(INT64, "fptosi")
+    rest = value - root * root  # small, also where both have wrapped around
+    root = (rest < 0).where(root - 1, root)
+    root = (rest > root * 2).where(root + 1, root)
+    above = digits[1] >= 2**32
+    for digit in digits[2:]:
+        above = above | digit.differs(0)
+    return above.where(root.all(most), root.smaller(most))
 
 
 def _finished(code: Code, value: Value, last: Finish, terms: Value) -> Value:

@@ -230,28 +230,28 @@ class _Writer:
                 self._add_columns(code, part.but(x=x))
 
     def _add_columns(self, code: Code, part: _Part) -> None:
-        """Add columns line by line; of narrow ones several rows together, where these are neighbours."""
+        """Add columns; of narrow ones several rows together, where these are neighbours."""
         acc, own = self._acc, _narrow_pitch(self._acc.lanes)
         b, down = part.b, part.r_stride
+        line = _padded(b, acc.lanes) * acc.item
         beside = down.equals(b * part.b_stride) & (b < _NARROW // 2)
         together = code.choose(beside, code.integer(_NARROW) // b, 1)
         together = code.choose(part.r < together * 4, 1, together)
         whole = part.r // together
-        with code.loop(0, part.a) as i:
-            x = part.x + i * part.a_stride
-            totals = part.totals + i * _padded(b, acc.lanes) * acc.item
-            rest = code.variable(code.integer(0))
-            with code.when(together > 1):
-                with code.loop(0, _NARROW + 2 * acc.lanes, acc.lanes) as k:
-                    store_parts(code, part.buffer + k * acc.item, own, acc.total(code))
-                code.call(self._add, x, whole, down * together, b * together, part.b_stride, part.buffer, own)
-                rest.set(whole * together)
-                with code.loop(0, together) as k, code.loop(0, b, acc.lanes) as j:
-                    other = load_parts(code, acc.kinds, part.buffer + (k * b + j) * acc.item, own)
-                    total = load_parts(code, acc.kinds, totals + j * acc.item, part.pitch)
-                    store_parts(code, totals + j * acc.item, part.pitch, acc.join(code, total, other))
-            done = rest.now
-            code.call(self._add, x + done * down, part.r - done, down, b, part.b_stride, totals, part.pitch)
+        with code.when(together > 1), code.loop(0, part.a) as i:
+            with code.loop(0, _NARROW + 2 * acc.lanes, acc.lanes) as k:
+                store_parts(code, part.buffer + k * acc.item, own, acc.total(code))
+            rows = (whole, down * together, b * together, part.b_stride)
+            code.call(self._add, part.x + i * part.a_stride, 1, 0, *rows, part.buffer, 0, own)
+            with code.loop(0, together) as k, code.loop(0, b, acc.lanes) as j:
+                other = load_parts(code, acc.kinds, part.buffer + (k * b + j) * acc.item, own)
+                place = part.totals + i * line + j * acc.item
+                total = load_parts(code, acc.kinds, place, part.pitch)
+                store_parts(code, place, part.pitch, acc.join(code, total, other))
+        done = code.choose(together > 1, whole * together, 0)
+        rest = (part.r - done, down, b, part.b_stride)
+        lines = (part.a, part.a_stride)
+        code.call(self._add, part.x + done * down, *lines, *rest, part.totals, line, part.pitch)
 
     def _finish(self, code: Code, part: _Part, line: Value, open_: Variable) -> None:
         """Write the results of a box; `line` is how many results lie between one of A and the next."""

@@ -18,7 +18,7 @@ _AT_ONCE = 4
 """Vectors that are worked on side by side, so that none waits for the one before."""
 
 _SHORT = 8
-"""Vectors in a row up to which the rows of neighbouring outputs are read without a loop over outputs."""
+"""Vectors in a row up to which the rows of as many outputs as there are lanes are read together."""
 
 _AHEAD = 2**12
 """Bytes that memory is asked for ahead of what is read; processors themselves stop at the end of a page."""
@@ -61,15 +61,16 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
                 with whole, code.either(r <= _SHORT * lanes) as (short, long):
                     with short:
                         starts = [top + across * i for i in range(lanes)]
-                        tiles = [_short_row(code, acc, elements, start, r, stride) for start in starts]
+                        tiles = _together(code, acc, elements, starts, r, stride)
                         absorb(place, _folded(code, acc, tiles))
                     with long, code.loop(0, r, acc.depth * lanes) as start:
                         length = (r - start).smaller(acc.depth * lanes)
                         far = length * elements.size >= _FAR
                         with code.either(far) as (apart, near):
                             with apart, code.loop(0, lanes, _AT_ONCE) as i:
-                                at = [top + across * (i + k) + start * stride for k in range(_AT_ONCE)]
-                                for k, tile in enumerate(_together(code, acc, elements, at, length, stride)):
+                                starts = [top + across * (i + k) + start * stride for k in range(_AT_ONCE)]
+                                tiles = _together(code, acc, elements, starts, length, stride)
+                                for k, tile in enumerate(tiles):
                                     keep(i + k, tile)
                             with near, code.loop(0, lanes) as i:
                                 at = top + across * i + start * stride
@@ -166,39 +167,76 @@ def _merged(code: Code, acc: Accumulation, tiles: list[Vectors], rest: Vectors) 
 
 
 def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
-    """Write the function that adds (R, B) to the totals of B outputs, some rows at a time.
+    """Write the function that adds the columns of (A, R, B) to the totals of A lines of B outputs.
 
-    It takes the address, R and its stride, B and its stride, the totals' address and pitch.
+    It takes the address, A and its stride, R and its stride, B and its stride, the totals' address, how far
+    they lie apart from one line to the next, and their pitch.
     """
     lanes = acc.lanes
 
     def body(
-        code: Code, x: Value, r: Value, down: Value, b: Value, stride: Value, totals: Value, pitch: Value
+        code: Code,
+        x: Value,
+        a: Value,
+        across: Value,
+        r: Value,
+        down: Value,
+        b: Value,
+        stride: Value,
+        totals: Value,
+        line: Value,
+        pitch: Value,
     ) -> None:
         by = code.integer(elements.step(stride))
 
-        def add(top: Value, count: Value, place: Value, vectors: int, left: Value | None = None) -> None:
-            tiles = [code.variable(acc.tile(code)) for _ in range(vectors)]
+        def add(
+            tops: list[Value], count: Value, places: list[Value], ahead: Value, left: Value | None = None
+        ) -> None:
+            tiles = [code.variable(acc.tile(code)) for _ in tops]
             with code.loop(0, count) as i:
-                for k, tile in enumerate(tiles):
-                    at = top + i * down + by * k
-                    if left is None:
-                        prefetch(code, at + down * _ROWS)
+                for tile, top in zip(tiles, tops, strict=True):
+                    at = top + i * down
+                    prefetch(code, at + ahead)
                     tile.set(acc.step(code, tile.now, elements.read(code, at, stride, left)))
-            for k, tile in enumerate(tiles):
-                total = load_parts(code, acc.kinds, place + k * BYTES, pitch)
-                store_parts(code, place + k * BYTES, pitch, acc.absorb(code, total, tile.now))
+            for tile, place in zip(tiles, places, strict=True):
+                total = load_parts(code, acc.kinds, place, pitch)
+                store_parts(code, place, pitch, acc.absorb(code, total, tile.now))
 
-        together = _AT_ONCE * lanes
-        wide, whole = b // together * together, b // lanes * lanes
-        with code.loop(0, r, _ROWS) as start:
-            count = (r - start).smaller(_ROWS)
-            top = x + start * down
-            with code.loop(0, wide, together) as j:
-                add(top + j * stride, count, totals + j * acc.item, _AT_ONCE)
-            with code.loop(wide, whole, lanes) as j:
-                add(top + j * stride, count, totals + j * acc.item, 1)
-            with code.when(whole < b):
-                add(top + whole * stride, count, totals + whole * acc.item, 1, b - whole)
+        def several(x: Value, totals: Value, across: Value, line: Value, left: Value | None) -> None:
+            """Add one vector of each of several lines, all their rows at a time."""
+            with code.loop(0, r, acc.depth) as start:
+                count = (r - start).smaller(acc.depth)
+                tops = [x + across * k + start * down for k in range(_AT_ONCE)]
+                places = [totals + line * k for k in range(_AT_ONCE)]
+                add(tops, count, places, code.integer(_AHEAD), left)
 
-    return function(module, name, "x r down b stride totals pitch", body)
+        def one(x: Value, totals: Value) -> None:
+            together = _AT_ONCE * lanes
+            wide, whole = b // together * together, b // lanes * lanes
+            with code.loop(0, r, _ROWS) as start:
+                count = (r - start).smaller(_ROWS)
+                top = x + start * down
+                ahead = code.choose(r - start > _ROWS, down * _ROWS, _AHEAD)
+                with code.loop(0, wide, together) as j:
+                    tops = [top + j * stride + by * k for k in range(_AT_ONCE)]
+                    places = [totals + j * acc.item + k * BYTES for k in range(_AT_ONCE)]
+                    add(tops, count, places, ahead)
+                with code.loop(wide, whole, lanes) as j:
+                    add([top + j * stride], count, [totals + j * acc.item], ahead)
+                with code.when(whole < b):
+                    place = totals + whole * acc.item
+                    add([top + whole * stride], count, [place], ahead, b - whole)
+
+        done = code.variable(code.integer(0))
+        with code.when(b <= lanes):
+            fours = a // _AT_ONCE * _AT_ONCE
+            with code.either(b.equals(lanes)) as (full, partly):
+                with full, code.loop(0, fours, _AT_ONCE) as i:
+                    several(x + i * across, totals + i * line, across, line, None)
+                with partly, code.loop(0, fours, _AT_ONCE) as i:
+                    several(x + i * across, totals + i * line, across, line, b)
+            done.set(fours)
+        with code.loop(done.now, a) as i:
+            one(x + i * across, totals + i * line)
+
+    return function(module, name, "x a across r down b stride totals line pitch", body)
