@@ -90,11 +90,9 @@ def ending(last: Finish, result: str) -> Decide:
                 value = value.larger(least)
                 found.set(value.smaller(most) if bits < 64 else value)
             with otherwise:
-                whole = _wide(digits[-1], "sext")
-                for digit in reversed(digits[:-1]):
-                    whole = (whole << 32) | _wide(digit, "zext")
-                whole = _finished(code, whole, last, terms).larger(least).smaller(most)
-                found.set(whole.to(INT64, "trunc"))
+                found.set(
+                    _wide_mean(digits, terms, least, most) if last == "mean" else _wide_root(digits, most)
+                )
         return found.now, small & ~small
 
     return decide
@@ -143,24 +141,51 @@ def _root(digits: Vectors, most: int) -> Value:
     return above.where(root.all(most), root.smaller(most))
 
 
-def _finished(code: Code, value: Value, last: Finish, terms: Value) -> Value:
-    """Return the same of sums of any size; slow, lane by lane."""
-    if last == "mean":
-        return value // value.all_like(_wide(terms.to(INT64, "fptosi"), "sext"))
-    if last == "sqrt":
-        # As doubles by halves: what is above 2**96, and what is below.
-        upper = (value >> 96).to(INT64, "trunc").to(DOUBLE, "sitofp") * 2.0**96
-        middle = (value.shifted_in_zeros(48) & (2**48 - 1)).to(INT64, "trunc").to(DOUBLE, "sitofp") * 2.0**48
-        lower = (value & (2**48 - 1)).to(INT64, "trunc").to(DOUBLE, "sitofp")
-        guess = ((upper + middle) + lower).sqrt()
-        upper = (guess * 2.0**-32).to(INT64, "fptosi")
-        lower = (guess - upper.to(DOUBLE, "sitofp") * 2.0**32).to(INT64, "fptosi")
-        root = (_wide(upper, "sext") << 32) + _wide(lower, "sext")
-        root = (root + value // root.larger(1)).shifted_in_zeros(1)  # Newton's step, rounded down
-        for _ in range(2):
-            root = (root * root > value).where(root - 1, root)
-        return ((root + 1) * (root + 1) <= value).where(root + 1, root)
-    return value
+def _wide_mean(digits: Vectors, terms: Value, least: int, most: int) -> Value:
+    """Return the means of sums of any size, between two bounds of at most 64 bits."""
+    low, high = digits
+    negative, count = high < 0, terms.to(INT64, "fptosi")
+    borrow = low.differs(0).where(high.all(1), 0)
+    upper, rest = _divided(negative.where(-high - borrow, high), terms, count)
+    lower, _ = _divided((rest << 32) | (negative.where(-low, low) & _MASK), terms, count)
+    mean = (upper << 32) | lower
+    mean = negative.where(-mean, mean)
+    if most >= 2**63 - 1:
+        return mean
+    beyond = upper >= 2**31
+    return beyond.where(negative.where(mean.all(least), most), mean.larger(least).smaller(most))
+
+
+def _divided(value: Value, divisor: Value, whole: Value) -> tuple[Value, Value]:
+    """Divide integers from 0 to 2**62 by one below 2**30, given as a double too; quotient and rest."""
+    quotient = (value.to(DOUBLE, "sitofp") / divisor).to(INT64, "fptosi")
+    rest = value - quotient * whole  # the double had 53 digits
+    more = (rest.to(DOUBLE, "sitofp") / divisor).to(INT64, "fptosi")
+    quotient, rest = quotient + more, rest - more * whole
+    under, over = rest < 0, rest >= rest.all_like(whole)
+    quotient = under.where(quotient - 1, over.where(quotient + 1, quotient))
+    return quotient, under.where(rest + whole, over.where(rest - whole, rest))
+
+
+def _wide_root(digits: Vectors, most: int) -> Value:
+    """Return the roots of sums without sign and of any size, lane by lane."""
+    value = _wide(digits[-1], "sext")
+    near = digits[-1].to(DOUBLE, "sitofp")
+    for digit in reversed(digits[:-1]):
+        value = (value << 32) | _wide(digit, "zext")
+        near = near * 2.0**32 + digit.to(DOUBLE, "sitofp")
+    guess = near.sqrt()
+    upper = (guess * 2.0**-32).to(INT64, "fptosi")
+    lower = (guess - upper.to(DOUBLE, "sitofp") * 2.0**32).to(INT64, "fptosi")
+    root = (_wide(upper, "sext") << 32) + _wide(lower, "sext")
+    # What is missing is below 2**80, and the step that makes up for it off by 1 at most.
+    missing = ((value - root * root) >> 32).to(INT64, "trunc").to(DOUBLE, "sitofp") * 2.0**31
+    step = (missing / (guess > 1.0).where(guess, 1.0)).to(INT64, "fptosi")
+    root = root + _wide(step, "sext")
+    root = (root * root > value).where(root - 1, root)
+    root = (root * root > value).where(root - 1, root)
+    root = ((root + 1) * (root + 1) <= value).where(root + 1, root)
+    return root.smaller(most).to(INT64, "trunc")
 
 
 def _wide(digit: Value, how: str) -> Value:
