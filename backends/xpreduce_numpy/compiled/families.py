@@ -122,7 +122,7 @@ class FloatSums(Family):
         if self._exact:
             return sums.plain(self._lift, False, sums.EXACT_DEPTH)
         if self._few:
-            return sums.careful(self._lift)
+            return sums.ranged(self._lift) if self._narrow else sums.careful(self._lift)
         return sums.plain(self._lift, self._signed) if self._narrow else sums.wide(self._lift)
 
     def _of(self, accumulation: Accumulation, by_rows: bool, apart: bool) -> Terms:
@@ -148,6 +148,8 @@ class FloatSums(Family):
             share = rounding.share_unless_exact(self._dtype, squares)
             decide_again = rounding.sums(last, True, share, result, self._scaled)
             again = self._of(sums.careful(self._lift), True, True)
+        if self._few and self._narrow:
+            return Ending(result, rounding.ranged_sums(last, self._dtype, result), again, decide_again)
         if self._few:
             return Ending(result, decide_again)
         if self._narrow:

@@ -158,25 +158,49 @@ def _finished(last: Finish, total: Vectors, terms: Value, error: Value) -> Vecto
 
 def plain_sums(last: Finish, signed: bool, result: str) -> Decide:
     """Return the like of `sums` for plain ones, whose error is far above the rounding of doubles."""
-    narrow = NARROWING[result]
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
         value = total[0].is_finite().where(total[0] + total[1], total[0])
         value = total[1].equals(0.0).where(total[0], value)
-        error = (total[2] if signed else value) * PLAIN_ERROR
-        if last == "mean":
-            value, error = value / terms, error / terms
-        elif last == "sqrt":
-            value = value.sqrt()
-            error = value * PLAIN_ERROR
-        elif last == "log":
-            value, _, error = _finished(last, (value, value.all(0.0)), terms, error)
-        upper, lower = narrow(value + error), narrow(value - error)
-        finite = value.is_finite()
-        found = finite.where(upper, narrow(value))
-        return packed(found, result), finite & upper.bits().differs(lower.bits())
+        return _decided(last, value, (total[2] if signed else value) * PLAIN_ERROR, terms, result)
 
     return decide
+
+
+def ranged_sums(last: Finish, dtype: str, result: str) -> Decide:
+    """Return the like of `sums` for totals of `ranged`, which are exact if their terms are alike in size.
+
+    All terms are multiples of the smallest one's last digit, and so are all sums of them: which are exact
+    while they have no more than 53 digits.
+    """
+
+    def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
+        exact = total[1] * 2.0**-53 <= _unit((total[2] + 1).as_float(), dtype)
+        error = exact.where(total[1].all(0.0), total[1] * PLAIN_ERROR)
+        if last == "mean":  # a division is exact only with its remainder
+            return sums(last, True, lambda *_: error, result, False)(
+                code, (total[0], total[0].all(0.0), total[1]), terms
+            )
+        return _decided(last, total[0], error, terms, result)
+
+    return decide
+
+
+def _decided(last: Finish, value: Value, error: Value, terms: Value, result: str) -> Vectors:
+    """Return the results of plain sums with a known error, and the mask of the open ones."""
+    narrow = NARROWING[result]
+    if last == "mean":
+        value, error = value / terms, error / terms
+    elif last == "sqrt":
+        value = value.sqrt()
+        error = value * PLAIN_ERROR
+    elif last == "log":
+        value, _, error = _finished(last, (value, value.all(0.0)), terms, error)
+    end = value + error
+    upper, lower = narrow(error.differs(0.0).where(end, value)), narrow(value - error)
+    finite = value.is_finite()
+    found = finite.where(upper, narrow(value))
+    return packed(found, result), finite & upper.bits().differs(lower.bits())
 
 
 def zeros(result: str) -> Decide:
@@ -209,18 +233,23 @@ def share_unless_exact(dtype: str, squares: bool) -> Error:
     All terms are multiples of the smallest one's last digit. So are their sum and the parts of the total,
     and where these are off by less than that digit, they are not off at all.
     """
+
+    def error(total: Vectors, sizes: Value) -> Value:
+        unit = _unit(total[3], dtype)
+        unit = unit * unit if squares else unit
+        share = sizes * WIDE_ERROR
+        return (share < unit * 0.5).where(share.all(0.0), share)
+
+    return error
+
+
+def _unit(size: Value, dtype: str) -> Value:
+    """Return what the last digit of a number of this size stands for."""
     digits, least = {
         "float16": (10, -24),
         "bfloat16": (7, -133),
         "float32": (23, -149),
         "float64": (52, -1074),
     }[dtype]
-
-    def error(total: Vectors, sizes: Value) -> Value:
-        unit = (total[3].bits() & _EXPONENT).as_float() * 2.0**-digits
-        unit = (unit < 2.0**least).where(unit.all(2.0**least), unit)
-        unit = unit * unit if squares else unit
-        share = sizes * WIDE_ERROR
-        return (share < unit * 0.5).where(share.all(0.0), share)
-
-    return error
+    unit = (size.bits() & _EXPONENT).as_float() * 2.0**-digits
+    return (unit < 2.0**least).where(unit.all(2.0**least), unit)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from xpreduce.operators import Lift
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.writing import FLOATS, Code, Value
+from xpreduce_numpy.compiled.writing import FLOATS, LONGS, Code, Value
 
 _PLAIN_DEPTH = 2**9
 _WIDE_DEPTH = 2**10
@@ -82,6 +82,27 @@ def plain(lift: Lift, sizes: bool, depth: int = _PLAIN_DEPTH) -> Accumulation:
         (FLOATS,) * parts,
         depth,
     )
+
+
+def ranged(lift: Lift) -> Accumulation:
+    """Return the accumulation of few exact terms in plain float64 that also tells whether their sum is exact.
+
+    With it go the sum of sizes, and the smallest size but zero: as its bits less 1, so that zero is the
+    largest.
+    """
+
+    def empty(code: Code) -> Vectors:
+        return (*_empty(2)(code), code.constant(LONGS, -1))
+
+    def step(code: Code, tile: Vectors, x: Value) -> Vectors:
+        size = abs(x)
+        term = size if lift == "abs" else x
+        return tile[0] + term, tile[1] + size, tile[2].known("umin", size.bits() - 1)
+
+    def merge(code: Code, a: Vectors, b: Vectors) -> Vectors:
+        return a[0] + b[0], a[1] + b[1], a[2].known("umin", b[2])
+
+    return Accumulation(empty, step, merge, empty, merge, merge, (FLOATS, FLOATS, LONGS), _PLAIN_DEPTH)
 
 
 def wide(lift: Lift) -> Accumulation:
