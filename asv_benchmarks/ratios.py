@@ -8,8 +8,8 @@
     python asv_benchmarks/ratios.py --memory          peak memory beyond input and result
 
 A ratio is the peer's time over ours: 2.0 means that xpreduce is twice as fast, below 0.9 counts as slower.
-The read limit is that of np.dot over 256 MiB of float32, in as many threads as there are cores, timed in the same
-alternation. Every figure is a median over the rounds.
+The read limit is that of np.dot over 256 MiB of float32, in as many threads as there are cores, timed in the
+same alternation. Every figure is a median over the rounds.
 """
 
 from __future__ import annotations
