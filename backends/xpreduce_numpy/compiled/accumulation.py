@@ -40,6 +40,8 @@ class Accumulation:
         The types of a total's vectors.
     depth : int
         The most vectors that may go into a tile, one after another.
+    flows : bool
+        Whether a tile may start from a total, and is one then.
     """
 
     tile: Callable[[Code], Vectors]
@@ -50,6 +52,7 @@ class Accumulation:
     join: Callable[[Code, Vectors, Vectors], Vectors]
     kinds: tuple[Any, ...]
     depth: int
+    flows: bool = False
 
     @property
     def parts(self) -> int:

@@ -65,7 +65,7 @@ def accumulation(exactly: bool) -> Accumulation:
         high, error = two_sum(high, _term(x, _usable(shift), exactly))
         return shift, high, low + error
 
-    return Accumulation(empty, step, _joined, empty, _joined, _joined, (FLOATS,) * 3, _DEPTH)
+    return Accumulation(empty, step, _joined, empty, _joined, _joined, (FLOATS,) * 3, _DEPTH, flows=True)
 
 
 def ending(result: str) -> Decide:

@@ -51,7 +51,7 @@ def accumulation(dtype: str, lift: Lift) -> Accumulation:
         return add(code, tile, terms(x))
 
     if wide or lift == "square":
-        return Accumulation(empty, step, add, empty, add, add, (LONGS,) * parts, 2**30)
+        return Accumulation(empty, step, add, empty, add, add, (LONGS,) * parts, 2**30, flows=True)
 
     # Of narrow integers a tile of one plain sum has room enough.
     def one(code: Code) -> Vectors:

@@ -128,7 +128,7 @@ def _compiled(source: str) -> bytes:
     module.triple = binding.get_process_triple()
     module.data_layout = str(target.target_data)
     module.verify()
-    builder = binding.create_pass_builder(target, binding.create_pipeline_tuning_options(speed_level=3))
+    builder = binding.create_pass_builder(target, binding.create_pipeline_tuning_options(speed_level=1))
     builder.getModulePassManager().run(module, builder)
     return bytes(target.emit_object(module))
 

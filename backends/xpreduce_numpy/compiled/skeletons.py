@@ -192,15 +192,16 @@ def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> An
         def add(
             tops: list[Value], count: Value, places: list[Value], ahead: Value, left: Value | None = None
         ) -> None:
-            tiles = [code.variable(acc.tile(code)) for _ in tops]
+            totals = [load_parts(code, acc.kinds, place, pitch) for place in places]
+            tiles = [code.variable(total if acc.flows else acc.tile(code)) for total in totals]
             with code.loop(0, count) as i:
                 for tile, top in zip(tiles, tops, strict=True):
                     at = top + i * down
                     prefetch(code, at + ahead)
                     tile.set(acc.step(code, tile.now, elements.read(code, at, stride, left)))
-            for tile, place in zip(tiles, places, strict=True):
-                total = load_parts(code, acc.kinds, place, pitch)
-                store_parts(code, place, pitch, acc.absorb(code, total, tile.now))
+            for tile, total, place in zip(tiles, totals, places, strict=True):
+                found = tile.now if acc.flows else acc.absorb(code, total, tile.now)
+                store_parts(code, place, pitch, found)
 
         def several(x: Value, totals: Value, across: Value, line: Value, left: Value | None) -> None:
             """Add one vector of each of several lines, all their rows at a time."""
