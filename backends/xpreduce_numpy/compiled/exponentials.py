@@ -14,6 +14,7 @@ from xpreduce_numpy.compiled.sums import two_sum
 from xpreduce_numpy.compiled.writing import FLOATS, Code, Value
 
 _DEPTH = 2**10
+_LARGEST = (2 - 2.0**-52) * 2.0**1023
 
 _ERROR = 2.0**-45
 """A sum's error as a share of it, where shifted elements are off by 2**-53: their exponential is off by
@@ -22,15 +23,10 @@ no more than its argument, and what lies 32 below the shift has no weight."""
 _LOGARITHM_ERROR = 2.0**-50
 
 
-def _usable(shift: Value) -> Value:
-    """Return shifts that can be subtracted: of infinities nothing is."""
-    return shift.is_finite().where(shift, 0.0)
-
-
 def _term(x: Value, shift: Value, exactly: bool = True) -> Value:
     """Return exp(x - shift)."""
     if not exactly:
-        return exponential(x - shift)
+        return exponential(x - shift, False)
     difference, error = two_sum(x, -shift)
     value = exponential(difference)
     return error.is_finite().where(value.times_plus(error, value), value)
@@ -38,31 +34,36 @@ def _term(x: Value, shift: Value, exactly: bool = True) -> Value:
 
 def _moved(parts: Vectors, shift: Value) -> Vectors:
     """Return a sum relative to a larger shift."""
-    down = parts[0].is_finite().where(_term(parts[0], _usable(shift)), 0.0)
+    down = _term(parts[0], shift)
     same = parts[0].equals(shift)
     return shift, same.where(parts[1], parts[1] * down), same.where(parts[2], parts[2] * down)
 
 
 def _joined(code: Code, a: Vectors, b: Vectors) -> Vectors:
-    shift = (a[0] >= b[0]).where(a[0], b[0])
-    first, second = _moved(a, shift), _moved(b, shift)
-    high, error = two_sum(first[1], second[1])
-    return shift, high, error + (first[2] + second[2])
+    above = a[0] >= b[0]
+    upper, lower = (
+        tuple(above.where(*pair) for pair in zip(*order, strict=True)) for order in ((a, b), (b, a))
+    )
+    shift, first, second = _moved(lower, upper[0])
+    high, error = two_sum(upper[1], first)
+    return shift, high, error + (upper[2] + second)
 
 
 def accumulation(exactly: bool) -> Accumulation:
     """Return the accumulation of floats; `exactly` keeps what the subtraction of the shift rounds off."""
 
     def empty(code: Code) -> Vectors:
-        return code.constant(FLOATS, float("-inf")), code.constant(FLOATS, 0.0), code.constant(FLOATS, 0.0)
+        return code.constant(FLOATS, -_LARGEST), code.constant(FLOATS, 0.0), code.constant(FLOATS, 0.0)
 
     def step(code: Code, tile: Vectors, x: Value) -> Vectors:
         now = code.variable(tile)
         above = x > tile[0] + 1.0
         with code.when(code.any_of(above)):
-            now.set(_moved(tile, above.where(x, tile[0])))
+            # A shift is always finite, so that it can be subtracted of infinity.
+            most = (x > _LARGEST).where(x.all(_LARGEST), x)
+            now.set(_moved(tile, above.where(most, tile[0])))
         shift, high, low = now.now
-        high, error = two_sum(high, _term(x, _usable(shift), exactly))
+        high, error = two_sum(high, _term(x, shift, exactly))
         return shift, high, low + error
 
     return Accumulation(empty, step, _joined, empty, _joined, _joined, (FLOATS,) * 3, _DEPTH, flows=True)

@@ -276,7 +276,10 @@ class Exponentials(Family):
         """Return flat totals as a state."""
         shift, high, low = parts
         high, low = pairs.normalised(np, (high, low))
-        return (shift, high, low), None
+        # There the algebra's largest value is what the shift, always finite, can't be.
+        largest = np.where(high == 0, -np.inf, np.where(np.isfinite(high), shift, high))
+        infinite = high == np.inf
+        return (largest, np.where(infinite, 1.0, high), np.where(infinite, 0.0, low)), None
 
 
 def family(reduction: Reduction, terms: int) -> Family | None:

@@ -8,29 +8,39 @@ from __future__ import annotations
 
 import math
 
-from xpreduce_numpy.compiled.writing import DOUBLE, INT64, Value
+from xpreduce_numpy.compiled.writing import DOUBLE, Value
 
 _LN2_HIGH = float.fromhex("0x1.62e42fefa0000p-1")
 _LN2_LOW = float.fromhex("0x1.cf79abc9e3b3ap-40")
 _LEAST, _MOST = -708.0, 708.0
+_INTEGER = 1.5 * 2.0**52
 
 
-def exponential(x: Value) -> Value:
-    """Return exp(x); what is below -708 counts as -708, next to 0, and above 708 is infinity."""
-    x = (x < _LEAST).where(x.all(_LEAST), x)
-    steps = (x * (1 / math.log(2))).known("rint")
-    high = steps.times_plus(steps.all(-_LN2_HIGH), x)
-    low = steps * -_LN2_LOW
-    rest = high + low
-    lost = (high - rest) + low
-    series = rest.all(1 / math.factorial(13))
-    for k in range(12, 1, -1):
+def exponential(x: Value, exactly: bool = True) -> Value:
+    """Return exp(x) for x up to 708; what is below -708 counts as -708, next to 0.
+
+    It is within an ulp, or within 2**-50 of its size if it need not be `exactly` that. Infinity and NaN
+    come out as they are, and so does what is above 708.
+    """
+    least = (x < _LEAST).where(x.all(_LEAST), x)
+    # Adding this rounds to an integer, and leaves it in the last bits.
+    shifted = least.times_plus(least.all(1 / math.log(2)), least.all(_INTEGER))
+    steps = shifted - _INTEGER
+    high = steps.times_plus(steps.all(-_LN2_HIGH), least)
+    if exactly:
+        low = steps * -_LN2_LOW
+        rest = high + low
+        lost = (high - rest) + low
+    else:
+        rest = steps.times_plus(steps.all(-_LN2_LOW), high)
+    degree = 13 if exactly else 12
+    series = rest.all(1 / math.factorial(degree))
+    for k in range(degree - 1, 1, -1):
         series = series.times_plus(rest, series.all(1 / math.factorial(k)))
-    value = (rest * rest).times_plus(series, lost) + rest + 1.0
-    usable = x.is_finite()
-    power = usable.where(steps, 0.0).to(INT64, "fptosi")
-    value = value * ((power + 1023) << 52).as_float()
-    return (x > _MOST).where(x.all(math.inf), value)
+    square = rest * rest
+    value = (square.times_plus(series, lost) if exactly else square * series) + rest + 1.0
+    scaled = (value.bits() + (shifted.bits() << 52)).as_float()
+    return (x <= _MOST).where(scaled, x)
 
 
 def logarithm(high: Value, low: Value) -> Value:
