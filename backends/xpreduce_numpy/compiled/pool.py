@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 _lock = threading.Lock()
@@ -38,9 +39,15 @@ def run(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
                 failed.set()
                 raise
 
-    futures = [_executor(helpers).submit(work) for _ in range(helpers)]
+    futures = []
+    # Where no thread can be had any more, as while the interpreter ends, the caller does it all.
+    with suppress(RuntimeError):
+        futures += [_executor(helpers).submit(work) for _ in range(helpers)]
     try:
         work()
+    except BaseException:
+        failed.set()
+        raise
     finally:
         errors = [future.exception() for future in futures]
     for error in errors:
@@ -53,8 +60,7 @@ def _executor(workers: int) -> ThreadPoolExecutor:
     global _pool, _workers
     with _lock:
         if _pool is None or _workers < workers:
-            if _pool is not None:
-                _pool.shutdown(wait=False)
+            # Threads of a pool that is let go end once nobody submits to it any more.
             _pool, _workers = ThreadPoolExecutor(workers, "xpreduce"), workers
         return _pool
 
