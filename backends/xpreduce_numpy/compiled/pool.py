@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -39,10 +39,11 @@ def run(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
                 failed.set()
                 raise
 
-    futures = []
+    futures: list[Future[None]] = []
     # Where no thread can be had any more, as while the interpreter ends, the caller does it all.
     with suppress(RuntimeError):
-        futures += [_executor(helpers).submit(work) for _ in range(helpers)]
+        while len(futures) < helpers:
+            futures.append(_executor(helpers).submit(work))
     try:
         work()
     except BaseException:
