@@ -81,7 +81,7 @@ class Compiled:
             out[...] = algebra_of(self._reduction).finish(np, self._state(box, pieces))
             return
         accumulation = self._family.accumulation
-        marks: Any = np.zeros(out.size, np.bool_)
+        marks: Any = np.zeros(out.size + 8, np.bool_)[: out.size]
         if pieces is None:
             room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
             memory = _Totals(accumulation, room + accumulation.lanes)

@@ -42,7 +42,7 @@ PARAMETERS = (
     "b_stride",
     "terms",  # number of terms of an output, a double
     "out",  # address of the results
-    "marks",  # address of a byte for each result, 0, that becomes 1 where it is left open
+    "marks",  # address of a byte for each result, 0, that becomes 1 where it is left open; and 8 more
     "totals",  # address of the totals
     "pitch",  # bytes from one part of a total to the next
     "box",  # outputs that there is room for among the totals
@@ -282,7 +282,13 @@ class _Writer:
         assert again is not None
         assert ending.decide_again is not None
         acc, left = again.accumulation, code.variable(code.integer(0))
-        with code.loop(0, width) as i, code.when(is_marked(code, part.marks + i)):
+        # Marks are looked at eight at a time, since few are set.
+        with (
+            code.loop(0, width, 8) as first,
+            code.when(load(code, INT64, part.marks + first).differs(0)),
+            code.loop(first, (first + 8).smaller(width)) as i,
+            code.when(is_marked(code, part.marks + i)),
+        ):
             store_parts(code, part.buffer, BYTES, acc.total(code))
             with code.loop(0, self._count(code, part.reduced, part.reduced_count)) as index:
                 x = part.x + i * step + code.call(self._offset, index, part.reduced_count, part.reduced)
