@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,97 @@ def test_arrays_of_many_dimensions() -> None:
     with choice.use_kernels("compiled"):
         got = xpreduce.reduce_l1(x, axes)
     same(got, np.abs(x.astype("f8")).sum(axis=axes, keepdims=True).astype("float32"))
+
+
+@pytest.mark.parametrize("dtype", exact.FLOATS)
+def test_exponentials_of_minus_infinity_alone(dtype: str) -> None:
+    x = np.full((5, 70), -np.inf).astype(numpy_dtype(dtype))
+    x[2, 3] = 1
+    for values, axes in ((x, 1), (np.asfortranarray(x), 1)):
+        with choice.use_kernels("compiled"):
+            got = xpreduce.reduce_log_sum_exp(values, axes, keepdims=False, dtype="float64")
+        np.testing.assert_array_equal(got, [-np.inf, -np.inf, 1, -np.inf, -np.inf])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "value", "right"),
+    [
+        ("int64", "uint64", -(2**62), 0),
+        ("int64", "uint64", -(2**63), 0),
+        ("uint64", "int64", 2**64 - 1, 2**63 - 1),
+        ("int64", "int64", -(2**63), -(2**63)),
+        ("uint64", "uint64", 2**64 - 1, 2**64 - 1),
+        ("uint64", "int32", 2**64 - 1, 2**31 - 1),
+        ("int64", "int32", -(2**63), -(2**31)),
+    ],
+)
+def test_means_saturate(dtype: str, result: str, value: int, right: int) -> None:
+    x = np.full((3, 9), value, dtype)
+    with choice.use_kernels("compiled"):
+        got = xpreduce.reduce_mean(x, 1, keepdims=False, dtype=result)
+    assert got.tolist() == [right] * 3
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+def test_logarithms_of_sums_of_which_little_is_left(dtype: str) -> None:
+    """What plain sums lose may be all that is left: whether that has a logarithm is unknown then."""
+    x = np.zeros((7, 24), numpy_dtype(dtype))
+    x[:, 0], x[:, 8], x[:, 16] = 2.0**100, 1, -(2.0**100)
+    for values, axes in ((x, 1), (np.asfortranarray(x), 1), (np.repeat(x, 9, axis=1)[:, ::9], 1)):
+        with choice.use_kernels("compiled"):
+            got = xpreduce.reduce_log_sum(values, axes, keepdims=False)
+        assert got.astype("f8").tolist() == [0.0] * 7
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "options"),
+    [
+        ("l2", np.inf, {}),
+        ("max", 1e300, {"dtype": "float32"}),
+        ("log_sum", -1.0, {}),
+        ("sum_square", 1e200, {}),
+        ("log_sum_exp", -np.inf, {}),
+    ],
+)
+def test_no_warning_and_little_memory_in_threads(op: str, value: float, options: dict[str, str]) -> None:
+    """Warnings are errors here; what NumPy computes again takes memory in one thread at a time."""
+    x = np.full((2**18, 8), value)
+    with xpreduce.use_num_threads(6):
+        xpreduce.reduce(op, x, 1, **options)
+        tracemalloc.start()
+        got = xpreduce.reduce(op, x, 1, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak <= got.nbytes + 2**24
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_fork_while_kernels_are_compiled(tmp_path: Path) -> None:
+    """Nobody holds the compiler's lock in the child."""
+    program = (
+        "import os, threading, numpy as np, xpreduce\n"
+        "thread = threading.Thread(target=xpreduce.warm_up, args=(['l2', 'sum'], ['float32', 'float64']))\n"
+        "thread.start()\n"
+        "x = np.ones((300, 200), 'float32')\n"
+        "xpreduce.reduce_max(x, 1)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(int(xpreduce.reduce_min(x, 1)[7, 0] != 1))\n"
+        "print(os.waitpid(child, 0)[1])\n"
+        "thread.join()"
+    )
+    assert run(program, tmp_path, PYTHONWARNINGS="ignore") == "0"
+
+
+def test_threads_after_the_main_thread_has_ended(tmp_path: Path) -> None:
+    """No pool can be made any more; the thread does it all."""
+    program = (
+        "import threading, time, numpy as np, xpreduce\n"
+        "xpreduce.set_num_threads(4)\n"
+        "x = np.ones((8000, 2000), 'float32')\n"
+        "def late():\n"
+        "    time.sleep(0.5)\n"
+        "    print(int(xpreduce.reduce_sum(x, keepdims=False)))\n"
+        "threading.Thread(target=late).start()"
+    )
+    assert run(program, tmp_path) == "16000000"

@@ -74,6 +74,8 @@ def ending(result: str) -> Decide:
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
         shift, high, low = total
+        # Whatever is not -inf counts as 1 at least; of -inf alone only what stands for exp(-inf) is there.
+        high = (high < 0.5).where(high.all(0.0), high)
         log = logarithm(high, low)
         value, rest = two_sum(shift, log)
         # The logarithm's own rounding error shows where the shift cancels it: a step of Newton's.

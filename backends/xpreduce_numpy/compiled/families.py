@@ -109,7 +109,6 @@ class FloatSums(Family):
         )
         self._signed = self._lift == "identity"
         self._few = self._signed and few and not self._exact
-        self.finishes = self._last != "log" or self._result != "float64" or not self._signed
         self.key = ("FloatSums", self._lift, self._last, self._dtype, self._result, self._few)
         if self._exact:
             self.words = "exact float64 sums"
@@ -277,6 +276,8 @@ class Exponentials(Family):
         shift, high, low = parts
         high, low = pairs.normalised(np, (high, low))
         # There the algebra's largest value is what the shift, always finite, can't be.
+        low = np.where(high < 0.5, 0.0, low)
+        high = np.where(high < 0.5, 0.0, high)
         largest = np.where(high == 0, -np.inf, np.where(np.isfinite(high), shift, high))
         infinite = high == np.inf
         return (largest, np.where(infinite, 1.0, high), np.where(infinite, 0.0, low)), None

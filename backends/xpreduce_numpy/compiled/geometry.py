@@ -25,7 +25,7 @@ _TASKS = 2**6
 _RUN = 2**15
 """Bytes next to each other that a task reads, where so many are."""
 
-_OUTPUTS = 2**18
+_OUTPUTS = 2**16
 """The most results of a task: each has a byte that says whether it is open."""
 
 _STATES = 2**14

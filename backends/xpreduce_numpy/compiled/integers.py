@@ -150,9 +150,11 @@ def _wide_mean(digits: Vectors, terms: Value, least: int, most: int) -> Value:
     lower, _ = _divided((rest << 32) | (negative.where(-low, low) & _MASK), terms, count)
     mean = (upper << 32) | lower
     mean = negative.where(-mean, mean)
-    if most >= 2**63 - 1:
-        return mean
+    if most == 2**64 - 1:
+        return negative.where(mean.all(0), mean)
     beyond = upper >= 2**31
+    if most == 2**63 - 1:
+        return (beyond & ~negative).where(mean.all(most), mean)
     return beyond.where(negative.where(mean.all(least), most), mean.larger(least).smaller(most))
 
 

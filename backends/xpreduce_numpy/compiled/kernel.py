@@ -7,6 +7,7 @@ order: so results do not depend on the number of threads.
 from __future__ import annotations
 
 import struct
+import threading
 from array import array
 from functools import partial
 from typing import Any
@@ -30,6 +31,9 @@ _BOX = {True: 2**10, False: 2**13}
 """Outputs whose totals are held at once, of rows and of columns: they stay in cache."""
 
 _BLOCK = 2**16
+
+_slow = threading.Lock()
+"""Held where NumPy works with many temporary arrays, so that only one thread has them."""
 
 
 class Compiled:
@@ -57,12 +61,13 @@ class Compiled:
         geometry = self._geometry
         out: Any = np.empty(geometry.kept, in_namespace(np, self._reduction.result.name)).reshape(-1)
         start, tasks = 0, []
-        for box, pieces in geometry.boxes:
+        boxes = geometry.boxes if self._family.finishes else geometry.state_boxes
+        for box, pieces in boxes:
             stop = start + box_size(box)
             tasks.append(partial(self._results, box, pieces, out[start:stop]))
             start = stop
         # Boxes in threads, or the pieces of each.
-        pool.run(tasks, get_num_threads() if geometry.boxes[0][1] is None else 1)
+        pool.run(tasks, get_num_threads() if boxes[0][1] is None else 1)
         return geometry.places[self._reduction.plan.keepdims].of(out)
 
     def partial(self) -> State:
@@ -78,7 +83,9 @@ class Compiled:
     def _results(self, box: Box, pieces: list[Box] | None, out: Any) -> None:
         """Compute the results of a box into `out`, which is flat."""
         if not self._family.finishes:
-            out[...] = algebra_of(self._reduction).finish(np, self._state(box, pieces))
+            state = self._state(box, pieces)
+            with _slow:
+                out[...] = algebra_of(self._reduction).finish(np, state)
             return
         accumulation = self._family.accumulation
         marks: Any = np.zeros(out.size + 8, np.bool_)[: out.size]
@@ -90,7 +97,8 @@ class Compiled:
             memory = self._totals(box, pieces, "pieces", accumulation)
             left = self._call("pieces", "finish", box, None, memory, out, marks)
         if left:
-            out[...] = careful.mended(out, self.walk, self._reduction, box, marks)
+            with _slow:
+                out[...] = careful.mended(out, self.walk, self._reduction, box, marks)
 
     def _state(self, box: Box, pieces: list[Box] | None) -> State:
         """Return the state of a box, flat."""
@@ -101,7 +109,8 @@ class Compiled:
         state, wrong = self._family.state(parts, self._geometry.terms)
         if wrong is not None and wrong.any():
             chosen = np.flatnonzero(wrong)
-            right = careful.state(self.walk, self._reduction, box, chosen)
+            with _slow:
+                right = careful.state(self.walk, self._reduction, box, chosen)
             for part, better in zip(state, right, strict=True):
                 if part.ndim:
                     part[chosen] = better

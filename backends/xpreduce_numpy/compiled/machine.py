@@ -143,10 +143,6 @@ def _loaded(code: bytes, names: tuple[str, ...]) -> dict[str, Callable[[int], in
     return {name: kind(engine.get_function_address(name)) for name in names}
 
 
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    # Nobody may be inside LLVM, which has a lock of its own, when a process is forked.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

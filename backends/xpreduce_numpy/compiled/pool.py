@@ -6,9 +6,12 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -18,7 +21,8 @@ _workers = 0
 def run(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     """Run tasks in up to `threads` threads, the caller's among them; return what they return, in order.
 
-    What the first failing task raises is raised once all threads have stopped.
+    Tasks see the caller's context variables, such as NumPy's treatment of floating-point errors. What the
+    first failing task raises is raised once all threads have stopped.
     """
     helpers = min(threads, len(tasks)) - 1
     if helpers < 1:
@@ -43,7 +47,7 @@ def run(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
     # Where no thread can be had any more, as while the interpreter ends, the caller does it all.
     with suppress(RuntimeError):
         while len(futures) < helpers:
-            futures.append(_executor(helpers).submit(work))
+            futures.append(_executor(helpers).submit(copy_context().run, work))
     try:
         work()
     except BaseException:
@@ -58,6 +62,8 @@ def run(tasks: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
 
 
 def _executor(workers: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # impossible once the main thread has ended
+
     global _pool, _workers
     with _lock:
         if _pool is None or _workers < workers:

@@ -113,18 +113,25 @@ def sums(last: Finish, signed: bool, error_of: Error, result: str, scaled: bool)
         return (high > 2.0**990) | (high < 2.0**-900)
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
-        error = error_of(total, total[2] if signed else total[0])
-        high, low, error = _finished(last, total, terms, error)
+        share = error_of(total, total[2] if signed else total[0])
+        high, low, error = _finished(last, total, terms, share)
         finite = high.is_finite()
-        if narrow is None:
+        if narrow is None and last == "log":
+            # Two ulp are allowed, and the logarithm takes less than one.
+            value, open_ = high, (error > abs(high) * 2.0**-54) & finite
+        elif narrow is None:
             end = low + error
             value = (finite & end.differs(0.0)).where(high + end, high)
             open_ = finite & value.differs(high + (low - error))
         else:
+            if last == "log":
+                error = error + abs(high) * _LOGARITHM
             upper, lower = (narrow(to_odd(high, end)) for end in (low + error, low - error))
             value = finite.where(upper, narrow(high))
             open_ = finite & upper.bits().differs(lower.bits())
         open_ = open_ | doubt(total) if scaled else open_
+        if last == "log":
+            open_ = open_ | _sign_unknown(total[0] + total[1], share)
         return packed(value, result), open_
 
     return decide
@@ -146,8 +153,8 @@ def _finished(last: Finish, total: Vectors, terms: Value, error: Value) -> Vecto
     if last == "log":
         value = logarithm(high, low)
         # Errors of the sum count by their share of it, where they are small beside it.
-        by = (error < high * 0.5).where(error / high, error.all(_INFINITE))
-        return value, value.all(0.0), value.is_finite().where(by + by + abs(value) * _LOGARITHM, 0.0)
+        by = error / high
+        return value, value.all(0.0), value.is_finite().where(by + by, 0.0)
     if last == "mean":
         value = high / terms
         # The remainder of a division is exact, so that the sign of the rest is right.
@@ -189,6 +196,7 @@ def ranged_sums(last: Finish, dtype: str, result: str) -> Decide:
 def _decided(last: Finish, value: Value, error: Value, terms: Value, result: str) -> Vectors:
     """Return the results of plain sums with a known error, and the mask of the open ones."""
     narrow = NARROWING[result]
+    unknown = _sign_unknown(value, error) if last == "log" else None
     if last == "mean":
         value, error = value / terms, error / terms
     elif last == "sqrt":
@@ -196,11 +204,18 @@ def _decided(last: Finish, value: Value, error: Value, terms: Value, result: str
         error = value * PLAIN_ERROR
     elif last == "log":
         value, _, error = _finished(last, (value, value.all(0.0)), terms, error)
+        error = error + abs(value) * _LOGARITHM
     end = value + error
     upper, lower = narrow(error.differs(0.0).where(end, value)), narrow(value - error)
     finite = value.is_finite()
     found = finite.where(upper, narrow(value))
-    return packed(found, result), finite & upper.bits().differs(lower.bits())
+    open_ = finite & upper.bits().differs(lower.bits())
+    return packed(found, result), open_ if unknown is None else open_ | unknown
+
+
+def _sign_unknown(value: Value, error: Value) -> Value:
+    """Return where a sum may as well be zero, or have the other sign, so that it may have no logarithm."""
+    return (abs(value) <= error + error) & (error > 0.0) & error.is_finite()
 
 
 def zeros(result: str) -> Decide:
