@@ -17,6 +17,9 @@ from xpreduce_numpy.compiled.writing import BYTES, DOUBLE, Code, Value
 
 Vectors = tuple[Value, ...]
 
+Decide = Callable[[Code, Vectors, Value], Vectors]
+"""A function of (total, number of terms) that gives the results, and the mask of the open ones."""
+
 
 @dataclass(frozen=True)
 class Accumulation:

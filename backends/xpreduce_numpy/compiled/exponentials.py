@@ -6,11 +6,10 @@ was summed up before shrinks so much that rounding errors of many such steps add
 
 from __future__ import annotations
 
-from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.kernels import Decide
+from xpreduce.algebra.pairs import two_sum
+from xpreduce_numpy.compiled.accumulation import Accumulation, Decide, Vectors
 from xpreduce_numpy.compiled.logarithm import exponential, logarithm
 from xpreduce_numpy.compiled.rounding import NARROWING, packed
-from xpreduce_numpy.compiled.sums import two_sum
 from xpreduce_numpy.compiled.writing import FLOATS, Code, Value
 
 _DEPTH = 2**10
@@ -29,7 +28,8 @@ def _term(x: Value, shift: Value, exactly: bool = True) -> Value:
         return exponential(x - shift, False)
     difference, error = two_sum(x, -shift)
     value = exponential(difference)
-    return error.is_finite().where(value.times_plus(error, value), value)
+    usable: Value = error.is_finite()
+    return usable.where(value.times_plus(error, value), value)
 
 
 def _moved(parts: Vectors, shift: Value) -> Vectors:

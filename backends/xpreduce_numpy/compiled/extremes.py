@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.kernels import Decide
+from xpreduce_numpy.compiled.accumulation import Accumulation, Decide, Vectors
 from xpreduce_numpy.compiled.memory import FLOATING, Elements, as_integer, size_of
 from xpreduce_numpy.compiled.writing import INTEGERS, LONGS, Code, Value
 

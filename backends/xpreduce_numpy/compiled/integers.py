@@ -7,8 +7,7 @@ value is the sum of ``digit[k] * 2**(32 * k)``.
 from __future__ import annotations
 
 from xpreduce.operators import Finish, Lift
-from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.kernels import Decide
+from xpreduce_numpy.compiled.accumulation import Accumulation, Decide, Vectors
 from xpreduce_numpy.compiled.memory import size_of
 from xpreduce_numpy.compiled.writing import DOUBLE, INT64, LONGS, WIDE, Code, Value
 

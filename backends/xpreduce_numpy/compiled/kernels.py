@@ -13,7 +13,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
+from xpreduce_numpy.compiled.accumulation import Accumulation, Decide
 from xpreduce_numpy.compiled.memory import (
     Elements,
     is_marked,
@@ -50,9 +50,6 @@ PARAMETERS = (
 )
 
 _NARROW = 64
-
-Decide = Callable[[Code, Vectors, Value], Vectors]
-"""A function of (total, number of terms) that gives the results, and the mask of the open ones."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,7 @@ class _Writer:
                 self._clear(code, inner, inner.a * wide)
                 self._accumulate(code, inner)
                 self._finish(code, inner, part.b, open_)
-        return open_.now  # type: ignore[no-any-return]
+        return open_.now
 
     def totals(self, code: Code, part: _Part) -> None:
         """Write the computation of totals; each line of them starts from a full vector."""
@@ -190,7 +187,7 @@ class _Writer:
                 marks=part.marks + place,
             )
             self._finish(code, inner, part.b, open_)
-        return open_.now  # type: ignore[no-any-return]
+        return open_.now
 
     def join(self, code: Code, part: _Part) -> None:
         """Write the addition of other totals, which lie at `out`, to the first `a`."""
@@ -217,7 +214,7 @@ class _Writer:
         product = code.variable(code.integer(1))
         with code.loop(0, count) as i:
             product.set(product.now * load(code, INT64, dimensions + i * 8))
-        return product.now  # type: ignore[no-any-return]
+        return product.now
 
     def _accumulate(self, code: Code, part: _Part) -> None:
         """Add the elements of a box to its totals."""
@@ -253,7 +250,7 @@ class _Writer:
         lines = (part.a, part.a_stride)
         code.call(self._add, part.x + done * down, *lines, *rest, part.totals, line, part.pitch)
 
-    def _finish(self, code: Code, part: _Part, line: Value, open_: Variable) -> None:
+    def _finish(self, code: Code, part: _Part, line: Value, open_: Variable[Value]) -> None:
         """Write the results of a box; `line` is how many results lie between one of A and the next."""
         ending, acc = self._ending, self._acc
         assert ending is not None
@@ -297,7 +294,7 @@ class _Writer:
             value, mask = ending.decide_again(code, total, part.terms)
             write(code, ending.result, part.out + i * ending.size, None, value)
             left.set(left.now + mark_one(code, part.marks + i, mask))
-        return left.now  # type: ignore[no-any-return]
+        return left.now
 
 
 def _offset(code: Code, index: Value, count: Value, dimensions: Value) -> Value:
@@ -308,7 +305,7 @@ def _offset(code: Code, index: Value, count: Value, dimensions: Value) -> Value:
         size, stride = load(code, INT64, place), load(code, INT64, place + count * 8)
         total.set(total.now + left.now % size * stride)
         left.set(left.now // size)
-    return total.now  # type: ignore[no-any-return]
+    return total.now
 
 
 def module(names: tuple[str, ...], terms: Terms, ending: Ending | None) -> str:

@@ -22,6 +22,8 @@ import llvmlite
 from llvmlite import binding
 from platformdirs import user_cache_path
 
+from xpreduce.algebra import pairs
+
 _lock = threading.RLock()
 _modules: dict[tuple[Any, ...], dict[str, Callable[[int], int]]] = {}
 _engines: list[Any] = []
@@ -89,7 +91,7 @@ def _keep(path: Path, content: bytes) -> None:
 def _surroundings() -> tuple[str, ...]:
     """Return all that a kernel's code depends on besides its key: what writes it, and for what processor."""
     sources = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(pairs.__file__)):
         sources.update(path.read_bytes())
     return (
         sources.hexdigest(),

@@ -6,13 +6,11 @@ infinities and NaN are not cut: plain multiplication of the high parts decides a
 
 from __future__ import annotations
 
-from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.kernels import Decide
+from xpreduce_numpy.compiled.accumulation import Accumulation, Decide, Vectors
 from xpreduce_numpy.compiled.rounding import NARROWING, packed, to_odd
 from xpreduce_numpy.compiled.writing import FLOATS, LONGS, Code, Value
 
 _DEPTH = 2**9
-_FRACTION = 2**52 - 1
 _ONE = 1023 << 52
 _ERROR = 2.0**-80
 """A lane's pair is off by 2**-105 for each of up to 2**24 factors."""

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xpreduce.algebra.pairs import two_sum
 from xpreduce.operators import Finish
-from xpreduce_numpy.compiled.accumulation import Vectors
+from xpreduce_numpy.compiled.accumulation import Decide, Vectors
 from xpreduce_numpy.compiled.logarithm import logarithm
-from xpreduce_numpy.compiled.sums import PLAIN_ERROR, WIDE_ERROR, two_sum
+from xpreduce_numpy.compiled.sums import PLAIN_ERROR, WIDE_ERROR
 from xpreduce_numpy.compiled.writing import DOUBLE, INT64, SINGLE, Code, Value
 
 Error = Callable[[Vectors, Value], Value]
 """A function of (total, sum of the terms' sizes) that gives what the sum may be off by."""
-
-Decide = Callable[[Code, Vectors, Value], Vectors]
-"""A function of (total, number of terms) that gives the results, and the mask of the open ones."""
 
 _SIZE = 2**63 - 1
 _LOGARITHM = 2.0**-50
@@ -31,7 +29,7 @@ def to_odd(high: Value, low: Value) -> Value:
     """Round high + low to a double with an odd last digit, unless it is one exactly."""
     s, rest = two_sum(high, low)
     s = low.equals(0.0).where(high, s)  # which may be -0
-    bits = s.bits()
+    bits: Value = s.bits()
     # One more in the bits of a double is one more in its size.
     moved = ((bits ^ rest.bits()) < 0).where(bits - 1, bits + 1)
     inexact = (bits & 1).equals(0) & (abs(rest) > 0.0)

@@ -111,7 +111,7 @@ def _short_row(
     left = r - whole * acc.lanes
     with code.when(left > 0):
         tile.set(acc.step(code, tile.now, elements.read(code, x + whole * by, stride, left)))
-    return tile.now  # type: ignore[no-any-return]
+    return tile.now
 
 
 def _together(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xpreduce.algebra.pairs import two_sum
 from xpreduce.operators import Lift
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
 from xpreduce_numpy.compiled.writing import FLOATS, LONGS, Code, Value
@@ -32,13 +33,6 @@ _EMPTY = (-0.0, 0.0, 0.0, float("inf"))
 
 def _empty(parts: int) -> Callable[[Code], Vectors]:
     return lambda code: tuple(code.constant(FLOATS, number) for number in _EMPTY[:parts])
-
-
-def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
-    """Return the sum of a and b, and its exact error."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
 
 
 def _added(code: Code, a: Vectors, b: Vectors) -> Vectors:

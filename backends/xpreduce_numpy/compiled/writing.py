@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from llvmlite import ir
 
@@ -225,28 +225,32 @@ def known(builder: Any, name: str, kind: Any, *arguments: Any, gives: Any = None
     return builder.call(function, arguments)
 
 
-class Variable:
+T = TypeVar("T", "Value", "tuple[Value, ...]")
+
+
+class Variable(Generic[T]):
     """A value, or a tuple of values, that changes while the function runs."""
 
-    def __init__(self, code: Code, value: Any) -> None:
+    def __init__(self, code: Code, value: T) -> None:
         self._code = code
         self._single = isinstance(value, Value)
         self._places = [code.room(part.ir.type) for part in self._parts(value)]
         self.set(value)
 
-    def _parts(self, value: Any) -> tuple[Value, ...]:
-        return (value,) if self._single else value
+    @staticmethod
+    def _parts(value: Value | tuple[Value, ...]) -> tuple[Value, ...]:
+        return (value,) if isinstance(value, Value) else value
 
-    def set(self, value: Any) -> None:
+    def set(self, value: T) -> None:
         """Give it another value."""
         for part, place in zip(self._parts(value), self._places, strict=True):
             self._code.builder.store(part.ir, place)
 
     @property
-    def now(self) -> Any:
+    def now(self) -> T:
         """Its value at this point of the function."""
         parts = tuple(Value(self._code.builder, self._code.builder.load(place)) for place in self._places)
-        return parts[0] if self._single else parts
+        return cast(T, parts[0] if self._single else parts)
 
 
 class Code:
@@ -271,7 +275,7 @@ class Code:
         place.align = BYTES
         return place
 
-    def variable(self, value: Any) -> Variable:
+    def variable(self, value: T) -> Variable[T]:
         """Return a variable with this value."""
         return Variable(self, value)
 
