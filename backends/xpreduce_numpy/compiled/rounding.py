@@ -32,7 +32,7 @@ def to_odd(high: Value, low: Value) -> Value:
     bits: Value = s.bits()
     # One more in the bits of a double is one more in its size.
     moved = ((bits ^ rest.bits()) < 0).where(bits - 1, bits + 1)
-    inexact = (bits & 1).equals(0) & (abs(rest) > 0.0)
+    inexact: Value = (bits & 1).equals(0) & (abs(rest) > 0.0)
     return inexact.where(moved.as_float(), s)
 
 
