@@ -16,7 +16,7 @@ from xpreduce_numpy.plain import Plain
 if TYPE_CHECKING:
     from xpreduce_numpy.compiled.kernel import Compiled
 
-LEAST = 2**15
+LEAST = 2**14
 """Elements from which compiled kernels are worth their first call."""
 
 Choice = Literal["compiled", "plain"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from xpreduce.axes import Plan
@@ -90,8 +90,18 @@ class Geometry:
         width = 1 if last is None else box_size((box[self._kept.index(last)],))
         return box_size(box) // width, width, -(-width // lanes) * lanes
 
+    @cached_property
+    def _of_all(self) -> tuple[list[int], Any]:
+        return self._parameters(0, self.boxes[0][0], None)
+
     def parameters(self, address: int, box: Box, piece: Box | None) -> tuple[list[int], Any]:
         """Return the first of a kernel's parameters for a part of an array, and what holds their memory."""
+        if piece is None and len(self.boxes) == 1:
+            numbers, held = self._of_all
+            return [address, *numbers[1:]], held
+        return self._parameters(address, box, piece)
+
+    def _parameters(self, address: int, box: Box, piece: Box | None) -> tuple[list[int], Any]:
         sizes = self._sizes.copy()
         for indices, parts in ((self._kept, box), (self._reduced, piece or self._whole)):
             for i, part in zip(indices, parts, strict=True):

@@ -6,6 +6,7 @@ order: so results do not depend on the number of threads.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import threading
 from array import array
@@ -27,8 +28,13 @@ from xpreduce_numpy.compiled.geometry import geometry_of
 from xpreduce_numpy.compiled.writing import BYTES
 from xpreduce_numpy.walk import Walk
 
-_BOX = {True: 2**10, False: 2**13}
-"""Outputs whose totals are held at once, of rows and of columns: they stay in cache."""
+_BOX = 2**10
+"""Outputs whose totals are held at once: they stay near."""
+
+_WIDE_BOX = 2**13
+"""The same of columns with more than a few terms, of which long parts of lines are read then."""
+
+_FEW = 2**4
 
 _BLOCK = 2**16
 
@@ -41,7 +47,7 @@ class Compiled:
 
     def __init__(self, x: Any, reduction: Reduction, family: Family) -> None:
         self._x, self._reduction, self._family = x, reduction, family
-        self._address = x.__array_interface__["data"][0]
+        self._address = x.ctypes.data
         self._geometry = geometry_of(x.shape, x.strides, x.dtype.itemsize, reduction.plan)
         (self._terms_bits,) = struct.unpack("q", struct.pack("d", self._geometry.terms))
 
@@ -88,17 +94,19 @@ class Compiled:
                 out[...] = algebra_of(self._reduction).finish(np, state)
             return
         accumulation = self._family.accumulation
-        marks: Any = np.zeros(out.size + 8, np.bool_)[: out.size]
+        marks = bytearray(out.size + 8)
         if pieces is None:
-            room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
-            memory = _Totals(accumulation, room + accumulation.lanes)
+            near = self._geometry.by_rows or self._geometry.terms <= _FEW
+            room = min(_BOX if near else _WIDE_BOX, -(-out.size // accumulation.lanes) * accumulation.lanes)
+            memory = _kept_totals(accumulation, room + accumulation.lanes)
             left = self._call("results", "results", box, None, memory, out, marks, room)
         else:
             memory = self._totals(box, pieces, "pieces", accumulation)
             left = self._call("pieces", "finish", box, None, memory, out, marks)
         if left:
+            open_: Any = np.frombuffer(marks, np.bool_, out.size)
             with _slow:
-                out[...] = careful.mended(out, self.walk, self._reduction, box, marks)
+                out[...] = careful.mended(out, self.walk, self._reduction, box, open_)
 
     def _state(self, box: Box, pieces: list[Box] | None) -> State:
         """Return the state of a box, flat."""
@@ -141,7 +149,7 @@ class Compiled:
         piece: Box | None,
         memory: _Totals,
         out: Any = None,
-        marks: Any = None,
+        marks: bytearray | None = None,
         room: int = 0,
     ) -> int:
         """Run a kernel of a module on a part of the array."""
@@ -153,7 +161,7 @@ class Compiled:
         numbers += (
             self._terms_bits,
             0 if out is None else out.ctypes.data,
-            0 if marks is None else marks.ctypes.data,
+            0 if marks is None else ctypes.addressof(ctypes.c_char.from_buffer(marks)),
             memory.address,
             memory.pitch,
             room,
@@ -164,6 +172,18 @@ class Compiled:
         found = int(function(parameters.buffer_info()[0]))
         del held  # the kernel read it
         return found
+
+
+_kept = threading.local()
+
+
+def _kept_totals(accumulation: Accumulation, outputs: int) -> _Totals:
+    """Return a thread's memory for totals that nobody needs once the kernel returns."""
+    key = accumulation.parts, accumulation.item, outputs
+    if getattr(_kept, "key", None) != key:
+        _kept.totals, _kept.key = _Totals(accumulation, outputs), key
+    found: _Totals = _kept.totals
+    return found
 
 
 class _Totals:
