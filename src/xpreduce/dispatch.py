@@ -10,11 +10,19 @@ from typing import Any, cast
 
 from xpreduce.protocol import Backend
 
-BUILT_IN: dict[str, str] = {"numpy": "xpreduce_numpy", "dask.array": "xpreduce_dask"}
+BUILT_IN: dict[str, str] = {
+    "numpy": "xpreduce_numpy",
+    "cupy": "xpreduce_cupy",
+    "dask.array": "xpreduce_dask",
+}
 """The module prefixes that the backends of this distribution serve, and their packages."""
 
-INSTALL: dict[str, str] = {"xpreduce_numpy": "xpreduce[numpy]", "xpreduce_dask": "xpreduce[dask]"}
-"""What to install where one of them is broken."""
+INSTALL: dict[str, str] = {
+    "xpreduce_numpy": "pip install 'xpreduce[numpy]'",
+    "xpreduce_cupy": "pip install 'xpreduce[cuda13x]' for CUDA 13, or 'xpreduce[cuda12x]' for CUDA 12",
+    "xpreduce_dask": "pip install 'xpreduce[dask]'",
+}
+"""What to do where one of them can't be imported."""
 
 GROUP = "xpreduce.backends"
 
@@ -78,7 +86,7 @@ def use_backend(name: str) -> Iterator[None]:
     Parameters
     ----------
     name : str
-        ``"numpy"``, ``"dask"``, ``"portable"`` or the name of an installed third-party backend.
+        ``"numpy"``, ``"cupy"``, ``"dask"``, ``"portable"`` or the name of an installed third-party backend.
 
     Raises
     ------
@@ -115,10 +123,8 @@ def load(package: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(package))
     except ImportError as error:
-        what = INSTALL.get(package, package)
-        raise ImportError(
-            f"the backend {package} can't be imported ({error}); try: pip install '{what}'"
-        ) from error
+        what = INSTALL.get(package, f"pip install '{package}'")
+        raise ImportError(f"the backend {package} can't be imported ({error}); try: {what}") from error
 
 
 def _look_up(x: Any) -> Backend:
