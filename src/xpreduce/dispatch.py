@@ -17,12 +17,8 @@ BUILT_IN: dict[str, str] = {
 }
 """The module prefixes that the backends of this distribution serve, and their packages."""
 
-INSTALL: dict[str, str] = {
-    "xpreduce_numpy": "pip install 'xpreduce[numpy]'",
-    "xpreduce_cupy": "pip install 'xpreduce[cuda13x]' for CUDA 13, or 'xpreduce[cuda12x]' for CUDA 12",
-    "xpreduce_dask": "pip install 'xpreduce[dask]'",
-}
-"""What to do where one of them can't be imported."""
+INSTALL: dict[str, str] = {"xpreduce_numpy": "xpreduce[numpy]", "xpreduce_dask": "xpreduce[dask]"}
+"""What to install where one of them is broken."""
 
 GROUP = "xpreduce.backends"
 
@@ -123,8 +119,10 @@ def load(package: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(package))
     except ImportError as error:
-        what = INSTALL.get(package, f"pip install '{package}'")
-        raise ImportError(f"the backend {package} can't be imported ({error}); try: {what}") from error
+        what = INSTALL.get(package, package)
+        raise ImportError(
+            f"the backend {package} can't be imported ({error}); try: pip install '{what}'"
+        ) from error
 
 
 def _look_up(x: Any) -> Backend:
