@@ -5,7 +5,7 @@ each subject, and includes no header of CUDA's, so that NVRTC needs none. The sa
 NVRTC, with nvcc, and with g++ for the emulator of the tests.
 
 A *family* is what the kernels are instantiated for: an accumulation of one input dtype, such as
-``FloatSum<Square, float32>``. What comes after the accumulation (the root, the mean, the logarithm, and
+``FloatSum<Square, float32, BRIEF>``. What comes after the accumulation (the root, the mean, the logarithm, and
 rounding to a result dtype) is told at run time, so ReduceL2 and ReduceSumSquare share their code.
 
 ======================  ==========================================================================
@@ -44,7 +44,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from xpreduce.dtypes import DType
+from xpreduce.dtypes import DTYPES, DType
 from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction
 
@@ -63,7 +63,7 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 TO_SCRATCH, TO_RESULTS, TO_STATES = range(3)
 
 FINISHES = ("identity", "sqrt", "mean", "log")
-RESULTS = "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split()
+RESULTS = tuple(DTYPES)
 """Dtype names in the order of the numbers that `Arguments.result` gives them."""
 
 _STATES = 6
@@ -115,7 +115,7 @@ class Family:
     Attributes
     ----------
     name : str
-        The type's name in the source, such as ``"FloatSum<Square, float32>"``.
+        The type's name in the source, such as ``"FloatSum<Square, float32, BRIEF>"``.
     accumulator_bytes : int
         Size of one accumulator in scratch memory.
     state : tuple of str
@@ -128,7 +128,7 @@ class Family:
     state: tuple[str, ...]
 
     def kernel(self, kind: str) -> str:
-        """Return the name of one of the kernels, such as ``"rows<FloatSum<Square, float32>>"``."""
+        """Return the name of one of the kernels, such as ``"rows<FloatSum<Square, float32, BRIEF>>"``."""
         return f"{kind}<{self.name}>"
 
 
@@ -149,13 +149,15 @@ def family_of(operator: Operator, dtype: DType, result: DType) -> Family:
         if dtype.is_float or result.is_float:
             return Family(f"FloatProduct<{element}>", 24, ("float64", "float64", "int64"))
         return Family(f"IntegerProduct<{element}>", 16, ("int64", "int64", "bool", "bool"))
+    # Whether a result holds so few digits that sums may be kept with fewer.
+    precision = "BRIEF" if result.is_float and result.bits <= 32 else "FULL"
     if operator.lift == "exp":
-        return Family(f"LogSumExp<{element}>", 24, ("float64",) * 3)
+        return Family(f"LogSumExp<{element}, {precision}>", 24, ("float64",) * 3)
     lift = _LIFTS[operator.lift]
+    if dtype.name == "float64":
+        return Family(f"FloatSum<{lift}, float64, FULL>", 24, ("float64", "float64", "count", "int8"))
     if dtype.is_float:
-        level = ("int8",) if dtype.bits == 64 else ()
-        name = f"ScaledSum<{lift}, {element}>" if level else f"FloatSum<{lift}, {element}>"
-        return Family(name, 24 if level else 16, ("float64", "float64", "count", *level))
+        return Family(f"FloatSum<{lift}, {element}, {precision}>", 24, ("float64", "float64", "count"))
     bits = dtype.bits * (2 if lift == "Square" else 1) + 48
     return Family(f"IntegerSum<{lift}, {element}>", 24, ("int64",) * max(3, -(-bits // 32)) + ("count",))
 
