@@ -112,9 +112,8 @@ class Launch:
         return f"{self.kind}, {threads} a result{splits}; layout: {layout}"
 
 
-def _filled(rows: tuple[tuple[int, ...], ...], width: int) -> tuple[int, ...]:
-    flat = [number for row in rows for number in row]
-    return (*flat, *[0] * (MOST_DIMENSIONS * width - len(flat)))
+def _filled(rows: tuple[tuple[int, ...], ...], width: int) -> tuple[tuple[int, ...], ...]:
+    return (*rows, *[(0,) * width] * (MOST_DIMENSIONS - len(rows)))
 
 
 @lru_cache(maxsize=1024)
