@@ -12,7 +12,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--emulated-cuda",
         action="store_true",
-        help="run the tests of all array libraries on the CUDA kernels too, emulated on the CPU: some minutes",
+        help="run the tests of all array libraries on emulated CUDA kernels too: some minutes",
     )
 
 

@@ -44,23 +44,28 @@ def _hardware() -> str | None:
     """Return what is wrong with driver or device."""
     runtime = cupy.cuda.runtime
     if runtime.is_hip:
-        return "CuPy is built for ROCm, and the kernels are written for CUDA; install one of CuPy's CUDA builds"
+        return (
+            "CuPy is built for ROCm, and the kernels are written for CUDA; install one of CuPy's CUDA builds"
+        )
     try:
         count = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as error:
         if not runtime.driverGetVersion():
             return "there is no NVIDIA driver; install it (in a container: give it the GPUs)"
         if "InsufficientDriver" in str(error):
+            served, wanted = (_version(n()) for n in (runtime.driverGetVersion, runtime.runtimeGetVersion))
             return (
-                f"the NVIDIA driver serves CUDA up to {_version(runtime.driverGetVersion())} and CuPy is built "
-                f"for {_version(runtime.runtimeGetVersion())}; update the driver, or install CuPy for the older one"
+                f"the NVIDIA driver serves CUDA up to {served} and CuPy is built for {wanted}; "
+                "update the driver, or install CuPy for the older CUDA"
             )
         count, text = 0, f" ({error})"
     else:
         text = ""
     if count:
         return None
-    return f"there is no CUDA device{text}; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides it"
+    return (
+        f"there is no CUDA device{text}; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides it"
+    )
 
 
 def _nvrtc() -> str | None:

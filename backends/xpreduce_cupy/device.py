@@ -1,4 +1,4 @@
-"""A CUDA device by way of CuPy: memory from its pool, kernels compiled by its NVRTC, on the current stream."""
+"""A CUDA device by way of CuPy: memory from its pool, kernels by its NVRTC, work on its current stream."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CudaDevice:
         """Launch one of a family's kernels, which is compiled for the device when it is first needed."""
         function = self._functions.get((family.name, kind)) or self.load(family, kind)
         # An array of one element is what CuPy takes for a structure that is passed by value.
-        packed = np.frombuffer(arguments, dtype=f"V{ctypes.sizeof(arguments)}")
+        packed = np.frombuffer(memoryview(arguments).cast("B"), dtype=f"V{ctypes.sizeof(arguments)}")
         function((blocks,), (block,), (packed,))
 
     def load(self, family: Family, kind: str) -> Any:
@@ -95,4 +95,5 @@ def _device(number: int) -> CudaDevice:
 
 @lru_cache
 def _dtype(name: str) -> np.dtype[Any]:
-    return np.dtype(in_namespace(np, name))
+    found: np.dtype[Any] = np.dtype(in_namespace(np, name))
+    return found

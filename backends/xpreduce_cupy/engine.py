@@ -6,7 +6,7 @@ It knows devices by a few functions alone, so that the tests run all of it where
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from xpreduce.protocol import Reduction, State
@@ -60,15 +60,14 @@ def partial(device: Device, x: Any, reduction: Reduction) -> State:
         _accumulate(device, x, launch, reduction, TO_STATES, {"states": _addresses(device, family, state)})
     places = launch.places(x.shape, replace(reduction.plan, keepdims=True))
     return tuple(
-        part if dtype == "count" else places.of(part)
-        for dtype, part in zip(family.state, state, strict=True)
+        part if dtype == "count" else places.of(part) for dtype, part in zip(family.state, state, strict=True)
     )
 
 
 def combine(device: Device, a: State, b: State, reduction: Reduction) -> State:
     """Return the state of the values of both."""
     family = _family(reduction)
-    a, b = ([_dense(part) for part in state] for state in (a, b))
+    a, b = (tuple(_dense(part) for part in state) for state in (a, b))
     shape = a[0].shape
     state = tuple(
         (x.reshape(1) + y.reshape(1)).reshape(()) if dtype == "count" else device.empty(shape, dtype)
@@ -113,8 +112,8 @@ def _prepared(device: Device, x: Any, reduction: Reduction) -> tuple[Any, Launch
     plan, item = reduction.plan, x.dtype.itemsize
     if x.size and (device.address(x) % item or any(stride % item for stride in x.strides)):
         raise ValueError(
-            f"{reduction.operator.name}: the elements are not aligned to their size, {item} bytes, which a GPU "
-            "can't read; copy the bytes that data is a view of to the start of an array of their own"
+            f"{reduction.operator.name}: the elements are not aligned to their size, {item} bytes, and a GPU "
+            "can't read them; copy the bytes that data is a view of to the start of an array of their own"
         )
     launch = launch_of(x.shape, x.strides, item, plan.axes)
     if launch is None:

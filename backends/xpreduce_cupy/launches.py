@@ -117,7 +117,9 @@ def _filled(rows: tuple[tuple[int, ...], ...], width: int) -> tuple[tuple[int, .
 
 
 @lru_cache(maxsize=1024)
-def launch_of(shape: tuple[int, ...], strides: tuple[int, ...], item: int, axes: tuple[int, ...]) -> Launch | None:
+def launch_of(
+    shape: tuple[int, ...], strides: tuple[int, ...], item: int, axes: tuple[int, ...]
+) -> Launch | None:
     """Return how arrays of this geometry are reduced, or None where they must be copied first.
 
     Parameters
@@ -204,9 +206,7 @@ def _row_lanes(run: int, item: int, results: int) -> int:
     return lanes
 
 
-def _strided_lanes(
-    dimensions: tuple[Dimension, ...], item: int, results: int, terms: int
-) -> tuple[int, int]:
+def _strided_lanes(dimensions: tuple[Dimension, ...], item: int, results: int, terms: int) -> tuple[int, int]:
     """Return the threads of a block, and how many of them share a result."""
     moving = [d for d in dimensions if d.stride]
     if moving and moving[-1].reduced:

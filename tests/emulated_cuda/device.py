@@ -1,4 +1,4 @@
-"""A CUDA device whose memory is NumPy arrays and whose kernels are emulated: the backend's engine runs on it."""
+"""A CUDA device whose memory is NumPy arrays and whose kernels are emulated, for the backend's engine."""
 
 from __future__ import annotations
 

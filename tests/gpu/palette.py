@@ -57,7 +57,7 @@ def counted(values: np.ndarray[Any, Any], index: np.ndarray[Any, Any]) -> Counts
 
 
 def progression(values: np.ndarray[Any, Any], start: int, step: int, length: int) -> Counts:
-    """Return how often each value is among the terms start, start + step, … of the values in turn, forever."""
+    """Return how often each value is among the terms start, start + step, … of endless repetitions."""
     if step % SIZE == 0:
         counts = np.zeros(SIZE, np.int64)
         counts[start % SIZE] = length
