@@ -29,6 +29,7 @@ DEVICE i64 terms_of(const Arguments& a) { return a.count ? *address<const i64>(a
 // Where the values behind a result start, and where the result belongs.
 DEVICE void locate(const Arguments& a, i64 index, i64& input, i64& output) {
     input = output = 0;
+#pragma unroll 1
     for (i64 d = a.kept_dims - 1; d >= 0; d--) {
         i64 above = d ? quotient(index, a.kept[d].size) : 0;
         i64 here = index - above * a.kept[d].size;
@@ -41,6 +42,7 @@ DEVICE void locate(const Arguments& a, i64 index, i64& input, i64& output) {
 // Where a segment, or for any strides a value, lies behind the first one of its result.
 DEVICE i64 locate_reduced(const Arguments& a, i64 index) {
     i64 offset = 0;
+#pragma unroll 1
     for (i64 d = a.reduced_dims - 1; d > 0; d--) {
         i64 above = quotient(index, a.reduced[d].size);
         offset += (index - above * a.reduced[d].size) * a.reduced[d].stride;

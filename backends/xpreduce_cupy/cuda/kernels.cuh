@@ -6,7 +6,7 @@
 #include "log_sum_exp.cuh"
 #include "products.cuh"
 
-#define KERNEL template <class Family> __global__ void __launch_bounds__(BLOCK)
+#define KERNEL template <class Family> __global__ void __launch_bounds__(BLOCK, Family::resident)
 
 template <class T, int N> struct alignas(N * sizeof(T)) Vector { T values[N]; };
 
@@ -44,6 +44,24 @@ DEVICE void take_run(typename Family::Local& local, const typename Family::Input
         Family::take(local, loaded.values);
     }
     take_singly<Family>(local, values, head + whole * width + lane, count, lanes);
+}
+
+// Every lanes-th value from `first` on, as `at` finds them.
+template <class Family, class At>
+DEVICE void take_spread(typename Family::Local& local, const Arguments& a, i64 first, i64 last, At at) {
+    typedef typename Family::Input Input;
+    const int ahead = sizeof(Input) == 8 ? 4 : 8;
+    i64 i = first;
+    for (; i + (ahead - 1) * a.lanes < last; i += ahead * a.lanes) {
+        Input loaded[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; k++) loaded[k] = at(i + k * a.lanes);
+        Family::take(local, loaded);
+    }
+    for (; i < last; i += a.lanes) {
+        Input loaded[1] = {at(i)};
+        Family::take(local, loaded);
+    }
 }
 
 // Puts together what the lanes of a result hold, and leaves it with lane 0. Neighbouring lanes are `step`
@@ -114,7 +132,6 @@ KERNEL rows(const __grid_constant__ Arguments a) {
 
 KERNEL strided(const __grid_constant__ Arguments a) {
     typedef typename Family::Input Input;
-    const int ahead = sizeof(Input) == 8 ? 4 : 8;
     Seat seat = seat_of(a, a.splits, true);
     i64 input = 0, output = 0, first, last;
     typename Family::Local local = Family::start();
@@ -122,16 +139,11 @@ KERNEL strided(const __grid_constant__ Arguments a) {
         locate(a, seat.index, input, output);
         bounds_of(a, seat, first, last);
         const Input* values = address<const Input>(a.input) + input;
-        i64 i = first + seat.lane;
-        for (; i + (ahead - 1) * a.lanes < last; i += ahead * a.lanes) {
-            Input loaded[ahead];
-#pragma unroll
-            for (int k = 0; k < ahead; k++) loaded[k] = values[locate_reduced(a, i + k * a.lanes)];
-            Family::take(local, loaded);
-        }
-        for (; i < last; i += a.lanes) {
-            Input loaded[1] = {values[locate_reduced(a, i)]};
-            Family::take(local, loaded);
+        if (a.reduced_dims > 1) {
+            take_spread<Family>(local, a, first + seat.lane, last, [&](i64 i) { return values[locate_reduced(a, i)]; });
+        } else {
+            i64 stride = a.reduced[0].stride;
+            take_spread<Family>(local, a, first + seat.lane, last, [&](i64 i) { return values[i * stride]; });
         }
     }
     typename Family::State state = joined<Family>(Family::close(local), seat.lane, a.lanes, seat.step);
