@@ -81,7 +81,9 @@ def status() -> Status:
         missing = isinstance(error, ModuleNotFoundError) and error.name == "cupy"
         what = "CuPy is not installed" if missing else f"CuPy can't be imported ({error})"
         return Status(
-            "", False, f"{what}; pip install 'xpreduce[cuda13x]' for CUDA 13, or 'xpreduce[cuda12x]' for CUDA 12"
+            "",
+            False,
+            f"{what}; pip install 'xpreduce[cuda13x]' for CUDA 13, or 'xpreduce[cuda12x]' for CUDA 12",
         )
     reason = lacking()
     return Status(cupy.__version__, reason is None, reason or "bfloat16 needs CuPy 14 and ml_dtypes")

@@ -44,7 +44,9 @@ def _hardware() -> str | None:
     """Return what is wrong with driver or device."""
     runtime = cupy.cuda.runtime
     if runtime.is_hip:
-        return "CuPy is built for ROCm, and the kernels are written for CUDA; install one of CuPy's CUDA builds"
+        return (
+            "CuPy is built for ROCm, and the kernels are written for CUDA; install one of CuPy's CUDA builds"
+        )
     try:
         count = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as error:
@@ -60,7 +62,9 @@ def _hardware() -> str | None:
         text = ""
     if count:
         return None
-    return f"there is no CUDA device{text}; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides it"
+    return (
+        f"there is no CUDA device{text}; see whether nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides it"
+    )
 
 
 def _nvrtc() -> str | None:
