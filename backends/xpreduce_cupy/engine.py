@@ -44,7 +44,7 @@ def reduce(device: Device, x: Any, reduction: Reduction) -> Any:
     x, launch = _prepared(device, x, reduction)
     results = device.empty((launch.results,), reduction.result.name)
     if launch.results:
-        _accumulate(device, x, launch, reduction, TO_RESULTS, {"output": device.address(results)})
+        accumulate(device, x, launch, reduction, TO_RESULTS, {"output": device.address(results)})
     return launch.places(x.shape, reduction.plan).of(results)
 
 
@@ -57,7 +57,7 @@ def partial(device: Device, x: Any, reduction: Reduction) -> State:
         for dtype in family.state
     )
     if launch.results:
-        _accumulate(device, x, launch, reduction, TO_STATES, {"states": _addresses(device, family, state)})
+        accumulate(device, x, launch, reduction, TO_STATES, {"states": _addresses(device, family, state)})
     places = launch.places(x.shape, replace(reduction.plan, keepdims=True))
     return tuple(
         part if dtype == "count" else places.of(part) for dtype, part in zip(family.state, state, strict=True)
@@ -134,7 +134,7 @@ def _family(reduction: Reduction) -> Family:
     return family_of(reduction.operator, reduction.dtype, reduction.result)
 
 
-def _accumulate(
+def accumulate(
     device: Device, x: Any, launch: Launch, reduction: Reduction, target: int, where: dict[str, Any]
 ) -> None:
     """Run stage 1, and stage 2 where there are several splits."""

@@ -31,8 +31,8 @@ targets only. More than one split is only possible with ``TO_SCRATCH``. Split s 
 ``s * chunk`` to ``(s + 1) * chunk`` of the `terms` of a result, the last one what is left; a chunk has
 at most `LONGEST_CHUNK` terms. Nothing is atomic: two calls give the same bits.
 
-Results are counted in the order of `kept`, last dimension fastest; that should be memory order. Where a
-result goes in the result array or in those of states is told by the third number of each kept dimension.
+Results are counted, and written side by side, in the order of `kept`, last dimension fastest; that should
+be memory order.
 For no results nothing must be launched; for no terms stage 1 gives the values of the empty set.
 """
 
@@ -92,8 +92,8 @@ class Arguments(ctypes.Structure):
         ("kept_dims", _WORD),
         ("reduced_dims", _WORD),  # for `rows`: of segments, without the dimension of the run
         ("run", _WORD),  # for `rows`: values of stride 1 in a segment
-        ("kept", _WORD * 3 * MOST_DIMENSIONS),  # (size, stride of the input, stride of the results)
-        ("reduced", _WORD * 2 * MOST_DIMENSIONS),  # (size, stride), outermost first
+        ("kept", _WORD * 2 * MOST_DIMENSIONS),  # (size, stride), outermost first
+        ("reduced", _WORD * 2 * MOST_DIMENSIONS),
     )
 
 

@@ -57,7 +57,7 @@ class Launch:
     lanes, block, splits, chunk, run
         As `kernels.Arguments` explains them; `block` is the number of threads of a block.
     kept, reduced : tuple of tuple of int
-        (size, stride, stride of the results) and (size, stride), in elements.
+        (size, stride) of each, strides in elements.
     merge_lanes : int
         Lanes of stage 2.
     """
@@ -72,7 +72,7 @@ class Launch:
     splits: int
     chunk: int
     run: int
-    kept: tuple[tuple[int, int, int], ...]
+    kept: tuple[tuple[int, int], ...]
     reduced: tuple[tuple[int, int], ...]
     merge_lanes: int
 
@@ -97,8 +97,8 @@ class Launch:
             "kept_dims": len(self.kept),
             "reduced_dims": len(self.reduced),
             "run": self.run,
-            "kept": _filled(self.kept, 3),
-            "reduced": _filled(self.reduced, 2),
+            "kept": _filled(self.kept),
+            "reduced": _filled(self.reduced),
         }
 
     def places(self, shape: tuple[int, ...], plan: Plan) -> Places:
@@ -112,8 +112,8 @@ class Launch:
         return f"{self.kind}, {threads} a result{splits}; layout: {layout}"
 
 
-def _filled(rows: tuple[tuple[int, ...], ...], width: int) -> tuple[tuple[int, ...], ...]:
-    return (*rows, *[(0,) * width] * (MOST_DIMENSIONS - len(rows)))
+def _filled(rows: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    return (*rows, *[(0, 0)] * (MOST_DIMENSIONS - len(rows)))
 
 
 @lru_cache(maxsize=1024)
@@ -165,7 +165,6 @@ def launch_of(
     if blocks > MOST_BLOCKS:
         raise ValueError(f"{results} results are more than a CUDA kernel can be launched for")
     splits, chunk = _splits(results, terms, blocks, unit, least, run)
-    outputs = [math.prod(d.size for d in kept[i + 1 :]) for i in range(len(kept))]
     return Launch(
         kind=kind,
         dimensions=dimensions,
@@ -177,7 +176,7 @@ def launch_of(
         splits=splits,
         chunk=chunk,
         run=run.size if run is not None else 1,
-        kept=tuple((d.size, d.stride // item, output) for d, output in zip(kept, outputs, strict=True)),
+        kept=tuple((d.size, d.stride // item) for d in kept),
         reduced=tuple((d.size, d.stride // item) for d in reduced),
         merge_lanes=min(BLOCK, _power(splits // 4)),
     )

@@ -75,7 +75,7 @@ def build(source: str, family: str, flags: tuple[str, ...] = ()) -> ctypes.CDLL:
     header = (_HERE / "cuda_on_cpu.h").read_text(encoding="utf-8").replace("#pragma once\n", "")
     entries = _ENTRIES.format(family=family, kernels=", ".join(f"run<{kind}<Family>>" for kind in KINDS))
     text = "\n".join((header, source, entries))
-    command = ["g++", *FLAGS, *flags, "-shared", "-fPIC", "-x", "c++", "-"]
+    command = ["g++", *FLAGS, *flags, "-fno-gnu-unique", "-shared", "-fPIC", "-x", "c++", "-"]
     digest = hashlib.sha256("\0".join([text, *command]).encode()).hexdigest()[:32]
     folder = Path(os.environ.get("XPREDUCE_CACHE_DIR") or tempfile.gettempdir()) / "xpreduce-emulated-cuda"
     library = folder / f"{digest}.so"

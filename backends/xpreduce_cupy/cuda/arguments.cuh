@@ -8,8 +8,7 @@ enum Result { R_F16, R_BF16, R_F32, R_F64, R_I8, R_I16, R_I32, R_I64, R_U8, R_U1
 
 static const int BLOCK = 256;
 
-struct Kept { i64 size, stride, output; };
-struct Reduced { i64 size, stride; };
+struct Dimension { i64 size, stride; };
 
 struct Arguments {
     i64 input, scratch, output;
@@ -18,33 +17,27 @@ struct Arguments {
     i64 target, result, last;
     i64 results, terms, splits, chunk, lanes;
     i64 kept_dims, reduced_dims, run;
-    Kept kept[8];
-    Reduced reduced[8];
+    Dimension kept[8], reduced[8];
 };
 
 template <class T> DEVICE T* address(i64 word) { return (T*)word; }
 
 DEVICE i64 terms_of(const Arguments& a) { return a.count ? *address<const i64>(a.count) : a.terms; }
 
-// Where the values behind a result start, and where the result belongs.
-DEVICE void locate(const Arguments& a, i64 index, i64& input, i64& output) {
-    input = output = 0;
-    for (i64 d = a.kept_dims - 1; d >= 0; d--) {
-        i64 above = d ? quotient(index, a.kept[d].size) : 0;
-        i64 here = index - above * a.kept[d].size;
-        input += here * a.kept[d].stride;
-        output += here * a.kept[d].output;
+// How far an index in C order leads along some dimensions.
+DEVICE i64 offset_of(const Dimension* dimensions, i64 count, i64 index) {
+    i64 offset = 0;
+#pragma unroll 1
+    for (i64 d = count - 1; d > 0; d--) {
+        i64 above = quotient(index, dimensions[d].size);
+        offset += (index - above * dimensions[d].size) * dimensions[d].stride;
         index = above;
     }
+    return count ? offset + index * dimensions[0].stride : 0;
 }
 
+// Where the values behind a result start.
+DEVICE i64 kept_offset(const Arguments& a, i64 result) { return offset_of(a.kept, a.kept_dims, result); }
+
 // Where a segment, or for any strides a value, lies behind the first one of its result.
-DEVICE i64 locate_reduced(const Arguments& a, i64 index) {
-    i64 offset = 0;
-    for (i64 d = a.reduced_dims - 1; d > 0; d--) {
-        i64 above = quotient(index, a.reduced[d].size);
-        offset += (index - above * a.reduced[d].size) * a.reduced[d].stride;
-        index = above;
-    }
-    return a.reduced_dims ? offset + index * a.reduced[0].stride : 0;
-}
+DEVICE i64 reduced_offset(const Arguments& a, i64 index) { return offset_of(a.reduced, a.reduced_dims, index); }

@@ -8,7 +8,7 @@ static const int PRECISE = 14, QUICK = 11;  // degrees of series for exp
 #define LN2_HIGH 0x1.62e42fefa0000p-1
 #define LN2_LOW 0x1.cf79abc9e3b3ap-40
 
-static __device__ constexpr double factorial(int n) { return n < 2 ? 1.0 : n * factorial(n - 1); }
+__device__ constexpr double factorial(int n) { return n < 2 ? 1.0 : n * factorial(n - 1); }
 
 // 1 / K! + x / (K + 1)! + ... + x**(N - K) / N!
 template <int N, int K> DEVICE double exponential_series(double x) {

@@ -24,7 +24,7 @@ template <> struct Keys<true> {
 };
 
 template <class Side, class T> struct Extreme {
-    typedef T Element;
+    static const int resident = 3;  // blocks that a processor must have registers for
     typedef typename T::Input Input;
     typedef Keys<T::size == 8> K;
     typedef typename K::Key Key;

@@ -25,7 +25,7 @@ struct FloatState {
 };
 
 template <class Lift, class T, Precision precision> struct FloatSum {
-    typedef T Element;
+    static const int resident = 3;  // blocks that a processor must have registers for
     typedef typename T::Input Input;
     typedef FloatState State;
     static const bool is_scaled = Same<T, float64>::value;
@@ -53,7 +53,9 @@ template <class Lift, class T, Precision precision> struct FloatSum {
     }
 
     static __device__ __forceinline__ State at_level(State s, i64 level) {
-        for (; s.level < level; s.level++) s = {scaled(s.high, -step), scaled(s.low, -step), s.level};
+        const double down = power_of_two(-step / 2);
+        if (s.level < level) s = {s.high * down * down, s.low * down * down, s.level + 1};
+        if (s.level < level) s = {s.high * down * down, s.low * down * down, s.level + 1};
         return s;
     }
 

@@ -4,7 +4,7 @@
 #include "wide_integers.cuh"
 
 template <class Lift, class T> struct IntegerSum {
-    typedef T Element;
+    static const int resident = 3;  // blocks that a processor must have registers for
     typedef typename T::Input Input;
     typedef Wide State;
     static const int term_bits = 8 * T::size * (Lift::is_square ? 2 : 1);

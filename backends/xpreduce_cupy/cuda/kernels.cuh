@@ -6,7 +6,7 @@
 #include "log_sum_exp.cuh"
 #include "products.cuh"
 
-#define KERNEL template <class Family> __global__ void __launch_bounds__(BLOCK)
+#define KERNEL template <class Family> __global__ void __launch_bounds__(BLOCK, Family::resident)
 
 template <class T, int N> struct alignas(N * sizeof(T)) Vector { T values[N]; };
 
@@ -46,6 +46,24 @@ DEVICE void take_run(typename Family::Local& local, const typename Family::Input
     take_singly<Family>(local, values, head + whole * width + lane, count, lanes);
 }
 
+// Every lanes-th value from `first` on, as `at` finds them.
+template <class Family, class At>
+DEVICE void take_spread(typename Family::Local& local, const Arguments& a, i64 first, i64 last, At at) {
+    typedef typename Family::Input Input;
+    const int ahead = sizeof(Input) == 8 ? 4 : 8;
+    i64 i = first;
+    for (; i + (ahead - 1) * a.lanes < last; i += ahead * a.lanes) {
+        Input loaded[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; k++) loaded[k] = at(i + k * a.lanes);
+        Family::take(local, loaded);
+    }
+    for (; i < last; i += a.lanes) {
+        Input loaded[1] = {at(i)};
+        Family::take(local, loaded);
+    }
+}
+
 // Puts together what the lanes of a result hold, and leaves it with lane 0. Neighbouring lanes are `step`
 // threads apart. All threads of a block come here, and all of its results have as many lanes.
 template <class Family>
@@ -76,13 +94,13 @@ DEVICE Seat seat_of(const Arguments& a, i64 splits, bool is_across) {
 }
 
 template <class Family>
-DEVICE void deliver(const Arguments& a, typename Family::State state, Seat seat, i64 output) {
+DEVICE void deliver(const Arguments& a, typename Family::State state, Seat seat) {
     if (a.target == TO_SCRATCH) {
         address<typename Family::State>(a.scratch)[seat.split * a.results + seat.index] = state;
     } else if (a.target == TO_RESULTS) {
-        Family::write(a, output, state);
+        Family::write(a, seat.index, state);
     } else {
-        Family::store(a.states, output, state);
+        Family::store(a.states, seat.index, state);
     }
 }
 
@@ -95,60 +113,51 @@ DEVICE void bounds_of(const Arguments& a, Seat seat, i64& first, i64& last) {
 KERNEL rows(const __grid_constant__ Arguments a) {
     typedef typename Family::Input Input;
     Seat seat = seat_of(a, a.splits, false);
-    i64 input = 0, output = 0, first, last;
+    i64 first, last;
     typename Family::Local local = Family::start();
     if (seat.index < a.results) {
-        locate(a, seat.index, input, output);
+        const Input* start = address<const Input>(a.input) + kept_offset(a, seat.index);
         bounds_of(a, seat, first, last);
         while (first < last) {
             i64 segment = quotient(first, a.run), begin = first - segment * a.run;
             i64 count = a.run - begin < last - first ? a.run - begin : last - first;
-            const Input* values = address<const Input>(a.input) + input + locate_reduced(a, segment) + begin;
+            const Input* values = start + reduced_offset(a, segment) + begin;
             take_run<Family>(local, values, count, seat.lane, a.lanes);
             first += count;
         }
     }
     typename Family::State state = joined<Family>(Family::close(local), seat.lane, a.lanes, seat.step);
-    if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat, output);
+    if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat);
 }
 
 KERNEL strided(const __grid_constant__ Arguments a) {
     typedef typename Family::Input Input;
-    const int ahead = sizeof(Input) == 8 ? 4 : 8;
     Seat seat = seat_of(a, a.splits, true);
-    i64 input = 0, output = 0, first, last;
+    i64 first, last;
     typename Family::Local local = Family::start();
     if (seat.index < a.results) {
-        locate(a, seat.index, input, output);
         bounds_of(a, seat, first, last);
-        const Input* values = address<const Input>(a.input) + input;
-        i64 i = first + seat.lane;
-        for (; i + (ahead - 1) * a.lanes < last; i += ahead * a.lanes) {
-            Input loaded[ahead];
-#pragma unroll
-            for (int k = 0; k < ahead; k++) loaded[k] = values[locate_reduced(a, i + k * a.lanes)];
-            Family::take(local, loaded);
-        }
-        for (; i < last; i += a.lanes) {
-            Input loaded[1] = {values[locate_reduced(a, i)]};
-            Family::take(local, loaded);
+        const Input* values = address<const Input>(a.input) + kept_offset(a, seat.index);
+        if (a.reduced_dims > 1) {
+            take_spread<Family>(local, a, first + seat.lane, last, [&](i64 i) { return values[reduced_offset(a, i)]; });
+        } else {
+            i64 stride = a.reduced[0].stride;
+            take_spread<Family>(local, a, first + seat.lane, last, [&](i64 i) { return values[i * stride]; });
         }
     }
     typename Family::State state = joined<Family>(Family::close(local), seat.lane, a.lanes, seat.step);
-    if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat, output);
+    if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat);
 }
 
 KERNEL merge(const __grid_constant__ Arguments a) {
     Seat seat = seat_of(a, 1, true);
-    i64 input = 0, output = 0;
     typename Family::State state = Family::empty();
     if (seat.index < a.results) {
-        locate(a, seat.index, input, output);
         const typename Family::State* parts = address<const typename Family::State>(a.scratch) + seat.index;
         for (i64 s = seat.lane; s < a.splits; s += a.lanes) state = Family::merge(state, parts[s * a.results]);
     }
     state = joined<Family>(state, seat.lane, a.lanes, seat.step);
-    if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat, output);
+    if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat);
 }
 
 KERNEL combine(const __grid_constant__ Arguments a) {

@@ -5,7 +5,7 @@
 struct LogSumExpState { double largest, high, low; };
 
 template <class T, Precision precision> struct LogSumExp {
-    typedef T Element;
+    static const int resident = 2;  // blocks that a processor must have registers for
     typedef typename T::Input Input;
     typedef LogSumExpState State;
     typedef LogSumExpState Local;

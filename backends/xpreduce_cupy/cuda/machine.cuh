@@ -5,7 +5,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE __device__ __forceinline__
 
 DEVICE u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
 DEVICE double double_of(u64 bits) { return __longlong_as_double((i64)bits); }

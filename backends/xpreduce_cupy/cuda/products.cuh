@@ -20,7 +20,7 @@ DEVICE FloatProductState with_fraction(double high, double low, i64 exponent) {
 }
 
 template <class T> struct FloatProduct {
-    typedef T Element;
+    static const int resident = 3;  // blocks that a processor must have registers for
     typedef typename T::Input Input;
     typedef FloatProductState State;
     typedef FloatProductState Local;
@@ -92,7 +92,7 @@ struct IntegerProductState {
 };
 
 template <class T> struct IntegerProduct {
-    typedef T Element;
+    static const int resident = 3;  // blocks that a processor must have registers for
     typedef typename T::Input Input;
     typedef IntegerProductState State;
     typedef IntegerProductState Local;
