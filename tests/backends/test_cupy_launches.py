@@ -65,7 +65,7 @@ def terms_read(launch: Launch) -> list[int]:
 def offsets(launch: Launch, result: int, terms: list[int]) -> list[int]:
     """Return where a result's terms lie, in elements from the first one: what the kernels compute."""
     start = launch.offset
-    for size, stride, _ in reversed(launch.kept):
+    for size, stride in reversed(launch.kept):
         result, index = divmod(result, size)
         start += index * stride
     found = []
