@@ -5,8 +5,8 @@ each subject, and includes no header of CUDA's, so that NVRTC needs none. The sa
 NVRTC, with nvcc, and with g++ for the emulator of the tests.
 
 A *family* is what the kernels are instantiated for: an accumulation of one input dtype, such as
-``FloatSum<Square, float32, BRIEF>``. What comes after the accumulation (the root, the mean, the logarithm, and
-rounding to a result dtype) is told at run time, so ReduceL2 and ReduceSumSquare share their code.
+``FloatSum<Square, float32, BRIEF>``. What comes after the accumulation (the root, the mean, the logarithm,
+and rounding to a result dtype) is told at run time, so ReduceL2 and ReduceSumSquare share their code.
 
 ======================  ==========================================================================
 kernel                  what it does

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from xpreduce_cupy import kernels
@@ -25,7 +25,9 @@ SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undef
 _HERE = Path(__file__).parent
 _ENTRIES = """
 typedef {family} Family;
-template <void (*kernel)(Arguments)> void run(const void* arguments) {{ kernel(*(const Arguments*)arguments); }}
+template <void (*kernel)(Arguments)> void run(const void* arguments) {{
+    kernel(*(const Arguments*)arguments);
+}}
 static void (*const kernels[])(const void*) = {{{kernels}}};
 extern "C" long long accumulator_bytes() {{ return sizeof(Family::State); }}
 extern "C" long long arguments_bytes() {{ return sizeof(Arguments); }}
@@ -69,7 +71,7 @@ class Emulator:
         assert good, f"some threads of {family.kernel(kind)} wait for others that have ended"
 
 
-@lru_cache(maxsize=None)
+@cache
 def build(source: str, family: str, flags: tuple[str, ...] = ()) -> ctypes.CDLL:
     """Return the library of a family, built if it has not been before."""
     header = (_HERE / "cuda_on_cpu.h").read_text(encoding="utf-8").replace("#pragma once\n", "")
