@@ -84,11 +84,11 @@ def device_of(reduction: Reduction, *arrays: Any) -> Iterator[CudaDevice]:
                 'Install that, or use float32: data.astype("float32"), or dtype="float32" for the result'
             )
     with explained(name), cupy.cuda.Device(numbers[0]):
-        yield _device(numbers[0])
+        yield device(numbers[0])
 
 
 @lru_cache
-def _device(number: int) -> CudaDevice:
+def device(number: int) -> CudaDevice:
     """Return the one object that keeps a device's kernels."""
     return CudaDevice()
 
