@@ -169,7 +169,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "pairs: errors are lost",
         "return {s, (a - (s - t)) + (b - t)};",
-        "return {s, 0.0};",
+        "return {s, 0 * t};",
         ("sum float64", "sum float32"),
     ),
     Fault(
