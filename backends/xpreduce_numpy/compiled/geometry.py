@@ -12,9 +12,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from xpreduce.axes import Plan
-from xpreduce.layout import merge
+from xpreduce.layout import Places, merge
 from xpreduce.tiles import Box, box_size, boxes, extents
-from xpreduce_numpy.walk import Places
 
 _TASK = 2**22, 2**26
 """The fewest and the most bytes of a task: enough to be worth a thread's while."""
