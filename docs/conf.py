@@ -68,7 +68,8 @@ html_title = "xpreduce"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
+    "navbar_persistent": ["search-button"],
 }
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -20,6 +20,7 @@ from xpreduce.protocol import Reduction
 WIDER = "int32"
 
 NOTHING = "\N{EN DASH}"
+BREAK = "\N{ZERO WIDTH SPACE}"
 
 NOTES = {
     "numpy": "NumPy; bold where large arrays have a compiled kernel",
@@ -61,13 +62,14 @@ class SupportTable(SphinxDirective):
     """Puts the table, and what its letters mean, into a page."""
 
     def run(self) -> list[nodes.Node]:
-        group = nodes.tgroup(cols=1 + len(DTYPES))
-        group += [nodes.colspec(colwidth=1) for _ in range(1 + len(DTYPES))]
+        group = nodes.tgroup(cols=1 + len(OPERATORS))
+        group += [nodes.colspec(colwidth=1) for _ in range(1 + len(OPERATORS))]
         head, body = nodes.thead(), nodes.tbody()
-        head += row(["operator", *(nodes.literal(text=dtype) for dtype in DTYPES)])
-        for name, dtypes in support().items():
-            cells = [cell(OPERATORS[name], dtype, how) for dtype, how in dtypes.items()]
-            body += row([name, *cells])
+        # Names may break at their underscores, so that the columns stay narrow.
+        head += row(["", *(operator.short.replace("_", f"_{BREAK}") for operator in OPERATORS.values())])
+        found = support()
+        for dtype in DTYPES:
+            body += row([dtype, *(cell(OPERATORS[name], dtype, found[name][dtype]) for name in OPERATORS)])
         group += [head, body]
         table = nodes.table("", group, classes=["support-table"])
         legend = nodes.bullet_list()
