@@ -4,7 +4,7 @@
     python asv_benchmarks/ratios.py --threads         from one thread to all cores
     python asv_benchmarks/ratios.py --sizes           cost against size, from 40 bytes to a gigabyte
     python asv_benchmarks/ratios.py --calls           a call on a (3, 4) array, and the import
-    python asv_benchmarks/ratios.py --dask            Dask arrays in memory and from Zarr
+    python asv_benchmarks/ratios.py --dask            Dask arrays in memory, from .npy and from Zarr
     python asv_benchmarks/ratios.py --memory          peak memory beyond input and result
 
 A ratio is the peer's time over ours: 2.0 means that xpreduce is twice as fast, below 0.9 counts as slower.
@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +214,10 @@ def dask_ratios(options: argparse.Namespace) -> Iterator[Record]:
                 reading = x.map_blocks(touch, dtype=np.uint8, chunks=tuple((1,) * n for n in x.numblocks))
                 for operator in [name for name in options.operators if name in peers.DASK]:
                     for axes_name, axes in dask_arrays.AXES.items():
-                        lazy = {by: build(x, axes) for by, build in peers.DASK[operator].items()}
+                        lazy = {}
+                        for by, build in peers.DASK[operator].items():
+                            with suppress(NotImplementedError):
+                                lazy[by] = build(x, axes)
                         lazy[LIMIT] = reading
                         contenders = {
                             by: lambda array=array: array.compute(scheduler="threads")
