@@ -26,12 +26,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks import calls, cases, dask_arrays, data, memory, peers
 from benchmarks.other_libraries import reductions
+from benchmarks.peers import Reduction
 
 import xpreduce
 
@@ -163,17 +165,22 @@ def sizes(options: argparse.Namespace) -> Iterator[Record]:
                 x = buffer[:elements]
                 number = max(1, 2**14 // elements)
 
-                def many(x: Any = x, number: int = number, operator: str = operator) -> None:
+                def many(reduction: Reduction, x: Any = x, number: int = number) -> None:
                     for _ in range(number):
-                        xpreduce.reduce(operator, x)
+                        reduction(x, (0,))
 
-                seconds_each = statistics.median(alternate({"us": many}, options.rounds)["us"]) / number
+                ways = {by: peers.NUMPY[operator][by] for by in (peers.OURS, "numpy formula")}
+                contenders = {by: partial(many, reduction) for by, reduction in ways.items()}
+                times = alternate(contenders, options.rounds)
+                seconds_each = statistics.median(times[peers.OURS]) / number
                 yield {
                     "operator": operator,
                     "case": f"{x.nbytes} bytes",
                     "dtype": dtype,
+                    "bytes": x.nbytes,
                     "µs": seconds_each * 1e6,
                     "GB/s": x.nbytes / seconds_each / 1e9,
+                    "ratios": {"numpy formula": ratio(times, "numpy formula")},
                 }
                 elements = elements * 3 // 2 if elements < 2**20 else elements * 2
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "asv_benchmarks" / "regressions.py"
 
 #: Takes half as long again as the reduction itself.
-PLANTED = '''
+PLANTED = """
 
 _reduce = reduce
 
@@ -29,7 +29,7 @@ def reduce(x, reduction):
     while perf_counter() < stop:
         pass
     return result
-'''
+"""
 
 
 @pytest.fixture(scope="module")
