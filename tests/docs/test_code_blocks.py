@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from pages import ROOT, RUNS, Block, blocks
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 #: Needs that some machines meet, and the module that tells.
 MET = {"needs: PyTorch": "torch"}
@@ -35,6 +35,8 @@ MET = {"needs: PyTorch": "torch"}
 MARKED = [
     ("README.md", "runs in: .ci/run"),
     ("README.md", "runs in: .ci/run"),
+    ("CONTRIBUTING.md", "runs in: .ci/newcomer"),
+    ("CONTRIBUTING.md", "runs in: .ci/newcomer"),
     ("docs/accuracy.md", "needs: ten minutes or more"),
     ("docs/getting_started/gpu.md", "needs: a GPU"),
     ("docs/getting_started/gpu.md", "needs: a GPU"),
@@ -43,6 +45,7 @@ MARKED = [
     ("docs/how_to/backend.md", "needs: xpreduce_masked"),
     ("docs/how_to/backend.md", "needs: xpreduce_masked"),
     ("docs/how_to/backend.md", "needs: xpreduce_masked"),
+    ("docs/performance.md", "needs: an hour or more"),
 ]
 
 
@@ -112,7 +115,7 @@ def test_marked_blocks() -> None:
 
 def test_every_language_is_known() -> None:
     """A block of an unknown language, or of none, would silently not run."""
-    directives = {"{eval-rst}", "{include}", "{literalinclude}", "{support-table}", "{toctree}"}
+    directives = {"{eval-rst}", "{include}", "{literalinclude}", "{raw}", "{support-table}", "{toctree}"}
     known = {*RUNS, *directives, "text", "toml", "json"}
     unknown = [
         f"{page.name}, line {block.line}: {block.language!r}"

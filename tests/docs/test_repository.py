@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BACKENDS = sorted(path.name for path in (ROOT / "backends").iterdir() if path.name.startswith("xpreduce_"))
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 #: Extras for those who work on the project; they hold `all` or nothing of it.
-FOR_DEVELOPERS = {"test", "bench", "accuracy", "peers", "lint", "docs"}
+FOR_DEVELOPERS = {"test", "bench", "accuracy", "peers", "report", "lint", "docs"}
 
 
 def requirements(extra: str) -> set[str]:
