@@ -93,7 +93,8 @@ def measure(options: argparse.Namespace) -> None:
             },
             "figures": figures,
         }
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+        ordered = {name: found[name] for name in PARTS if name in found}
+        options.output.write_text(json.dumps(ordered, indent=1) + "\n")
 
 
 def given(elements: int | None, rounds: int) -> list[str]:
