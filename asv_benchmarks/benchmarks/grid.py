@@ -29,18 +29,16 @@ class Grid:
             self.reduction(self.x, self.case.axes)
 
 
-#: What the other libraries are timed on: each starts anew for every cell, which takes longer than the cell.
+#: What all else is timed on: each library starts anew for every cell, which takes longer than the cell.
 SOME_CASES = ("full", "last long", "first wide", "middle small")
 SOME_DTYPES = ("float32", "float64")
 
 for name, ways in peers.NUMPY.items():
-    grid = {"operator": name, "params": (tuple(cases.CASES), cases.DTYPES, tuple(ways))}
-    globals()[name] = type(name, (Grid,), grid)
-    beside = {
-        "operator": name,
-        "params": (SOME_CASES, SOME_DTYPES, (peers.OURS, *other_libraries.names(name))),
-    }
-    globals()[f"{name}Beside"] = type(f"{name}Beside", (Grid,), beside)
+    ours, formula, *others = ways
+    grid = (tuple(cases.CASES), cases.DTYPES, (ours, formula))
+    globals()[name] = type(name, (Grid,), {"operator": name, "params": grid})
+    beside = (SOME_CASES, SOME_DTYPES, (ours, *others, *other_libraries.names(name)))
+    globals()[f"{name}Beside"] = type(f"{name}Beside", (Grid,), {"operator": name, "params": beside})
 
 # asv would take the base class for a benchmark of its own.
 del Grid
