@@ -78,7 +78,7 @@ def legend(figure: Any, names: set[str]) -> None:
         for name, (marker, colour) in MARKS.items()
         if name in names
     ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=5, columnspacing=1, handletextpad=0.1)
+    figure.legend(handles=handles, loc="outside upper left", ncols=4, columnspacing=1, handletextpad=0.1)
 
 
 def sizes(records: Records, limit: float, name: str) -> str:
