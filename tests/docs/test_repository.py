@@ -95,6 +95,14 @@ def test_changelog_has_this_version() -> None:
     assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_citation_has_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    version = re.search(r"^version: (.+)$", citation, re.MULTILINE)
+    assert version is not None
+    assert f'__version__ = "{version[1]}"' in (ROOT / "src/xpreduce/__init__.py").read_text()
+    assert f"license: {PROJECT['project']['license']}" in citation
+
+
 def test_no_file_names_a_machine() -> None:
     """Paths of the machine that a file was written on mean nothing elsewhere."""
     places = re.compile("|".join(("/wor" + "k/", "/roo" + "t/", "/hom" + "e/")))
