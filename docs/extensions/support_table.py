@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+import xpreduce
 from xpreduce import dispatch
-from xpreduce.axes import Plan
-from xpreduce.dtypes import DTYPES, SMALL
+from xpreduce.dtypes import DTYPES, SMALL, in_namespace
 from xpreduce.operators import OPERATORS, Operator
-from xpreduce.protocol import Reduction
 
 #: The dtype of the result where `dtype=` must name one.
 WIDER = "int32"
+
+#: Elements from which on compiling pays.
+LARGE = 2**16
 
 NOTHING = "\N{EN DASH}"
 BREAK = "\N{ZERO WIDTH SPACE}"
@@ -43,12 +46,10 @@ def takes(operator: Operator, dtype: str) -> str:
 
 
 def compiled(operator: Operator, dtype: str) -> bool:
-    """Whether NumPy arrays have a compiled kernel for this operator and dtype."""
-    from xpreduce_numpy.compiled.families import family
-
-    result = dtype if dtype in operator.dtypes else WIDER
-    plan = Plan(1, (0,), (), True, False)
-    return family(Reduction(operator, DTYPES[dtype], DTYPES[result], plan), 2**15) is not None
+    """Whether a large NumPy array of this dtype is reduced by a compiled kernel."""
+    result = None if dtype in operator.dtypes else WIDER
+    x = np.zeros(LARGE, in_namespace(np, dtype))
+    return xpreduce.explain(operator.name, x, dtype=result).kernel.startswith("compiled")
 
 
 def support() -> dict[str, dict[str, str]]:
