@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -87,16 +88,32 @@ def dask_formula(x: Any, axes: tuple[int, ...] | None) -> Any:
     return da.sqrt((x**2).sum(axis=axes))
 
 
+def xarray_of(reduce: Callable[[Any, Any], Any]) -> Callable[[Any, tuple[int, ...] | None], Any]:
+    """Return a reduction as an xarray user writes it, of dimensions by their names."""
+
+    def lazy(x: Any, axes: tuple[int, ...] | None) -> Any:
+        if importlib.util.find_spec("xarray") is None:
+            raise NotImplementedError("xarray is not installed")
+        import xarray
+
+        array = xarray.DataArray(x)
+        return reduce(array, None if axes is None else [array.dims[axis] for axis in axes]).data
+
+    return lazy
+
+
 #: Each returns a lazy Dask array.
 DASK: dict[str, dict[str, Callable[[Any, tuple[int, ...] | None], Any]]] = {
     "ReduceL2": {
         OURS: lambda x, axes: xpreduce.reduce_l2(x, axes),
         "da.linalg.norm": dask_norm,
         "dask formula": dask_formula,
+        "xarray": xarray_of(lambda x, dims: (x**2).sum(dims, skipna=False) ** 0.5),
     },
     "ReduceSum": {
         OURS: lambda x, axes: xpreduce.reduce_sum(x, axes),
         "dask formula": lambda x, axes: x.sum(axis=axes),
+        "xarray": xarray_of(lambda x, dims: x.sum(dims, skipna=False)),
     },
 }
 
