@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 from array import array
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -83,29 +84,41 @@ class Compiled:
     def _results(self, box: Box, pieces: list[Box] | None, out: Any) -> None:
         """Compute the results of a box into `out`, which is flat."""
         if not self._family.finishes:
-            state = self._state(box, pieces)
             with _slow:
-                out[...] = algebra_of(self._reduction).finish(np, state)
+                out[...] = algebra_of(self._reduction).finish(np, self._state(box, pieces))
             return
         accumulation = self._family.accumulation
-        marks: Any = np.zeros(out.size + 8, np.bool_)[: out.size]
-        if pieces is None:
-            room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
-            memory = _Totals(accumulation, room + accumulation.lanes)
-            left = self._call("results", "results", box, None, memory, out, marks, room)
-        else:
-            memory = self._totals(box, pieces, "pieces", accumulation)
-            left = self._call("pieces", "finish", box, None, memory, out, marks)
+        if pieces is not None:
+            self.finish(box, self._totals(box, pieces, "pieces", accumulation), out)
+            return
+        room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
+        memory = Totals(accumulation, room + accumulation.lanes)
+        marks = _marks(out)
+        self._mend(box, out, marks, self._call("results", "results", box, None, memory, out, marks, room))
+
+    def finish(self, box: Box, totals: Totals, out: Any) -> None:
+        """Make results of the totals of a box, in `out`, which is flat."""
+        if not self._family.finishes:
+            with _slow:
+                out[...] = algebra_of(self._reduction).finish(np, self.state(box, totals))
+            return
+        marks = _marks(out)
+        self._mend(box, out, marks, self._call("pieces", "finish", box, None, totals, out, marks))
+
+    def _mend(self, box: Box, out: Any, marks: Any, left: int) -> None:
+        """Compute the results again that kernels left open."""
         if left:
             with _slow:
                 out[...] = careful.mended(out, self.walk, self._reduction, box, marks)
 
     def _state(self, box: Box, pieces: list[Box] | None) -> State:
         """Return the state of a box, flat."""
-        accumulation = self._family.state_accumulation
-        memory = self._totals(box, pieces, "states", accumulation)
-        lines, width, padded = self._geometry.lines(box, accumulation.lanes)
-        parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in memory.parts(lines * padded)]
+        return self.state(box, self._totals(box, pieces, "states", self._family.state_accumulation))
+
+    def state(self, box: Box, totals: Totals) -> State:
+        """Return the totals of a box as its state, flat."""
+        lines, width, padded = self._geometry.lines(box, totals.lanes)
+        parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in totals.parts(lines * padded)]
         state, wrong = self._family.state(parts, self._geometry.terms)
         if wrong is not None and wrong.any():
             chosen = np.flatnonzero(wrong)
@@ -116,22 +129,29 @@ class Compiled:
                     part[chosen] = better
         return state
 
-    def _totals(self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation) -> _Totals:
+    def _totals(
+        self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation
+    ) -> Totals:
         """Return the totals of a box, piece by piece in threads and then put together in order."""
-        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
-
-        def of(piece: Box | None) -> _Totals:
-            memory = _Totals(accumulation, lines * padded)
-            self._call(group, "totals", box, piece, memory)
-            return memory
-
+        first: Totals
         parts: list[Box | None] = [None] if pieces is None else list(pieces)
-        first: _Totals
-        first, *others = pool.run([partial(of, part) for part in parts], get_num_threads())
+        tasks = [partial(self.totals, box, part, group, accumulation) for part in parts]
+        first, *others = pool.run(tasks, get_num_threads())
         for other in others:
-            # The kernel looks for them where results would be.
-            self._call(group, "join", box, None, first, other.memory)
+            self.join(box, group, first, other)
         return first
+
+    def totals(self, box: Box, piece: Box | None, group: str, accumulation: Accumulation) -> Totals:
+        """Return the totals of a piece of a box, or of the whole."""
+        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
+        totals = Totals(accumulation, lines * padded)
+        self._call(group, "totals", box, piece, totals)
+        return totals
+
+    def join(self, box: Box, group: str, totals: Totals, other: Totals) -> None:
+        """Add other totals of a box to `totals`."""
+        # The kernel looks for them where results would be.
+        self._call(group, "join", box, None, totals, other.memory)
 
     def _call(
         self,
@@ -139,7 +159,7 @@ class Compiled:
         name: str,
         box: Box,
         piece: Box | None,
-        memory: _Totals,
+        memory: Totals,
         out: Any = None,
         marks: Any = None,
         room: int = 0,
@@ -166,24 +186,37 @@ class Compiled:
         return found
 
 
-class _Totals:
+def _marks(out: Any) -> Any:
+    """Return memory for the marks of results."""
+    return np.zeros(out.size + 8, np.bool_)[: out.size]
+
+
+class Totals:
     """Memory for the totals of so many outputs, and for what else a kernel needs."""
 
     def __init__(self, accumulation: Accumulation, outputs: int) -> None:
-        self._accumulation = accumulation
+        self._dtypes, self.lanes = accumulation.dtypes, accumulation.lanes
         self.outputs = outputs
         # Not a power of two: parts a page apart would share a place in the cache.
         self.pitch = outputs * accumulation.item + BYTES
         size = accumulation.parts * self.pitch + kernels.BUFFER_BYTES
-        self._bytes: Any = np.empty(size + BYTES, np.uint8)
-        start = -self._bytes.ctypes.data % BYTES
-        self.memory = self._bytes[start : start + size]
+        bytes_: Any = np.empty(size + BYTES, np.uint8)
+        start = -bytes_.ctypes.data % BYTES
+        self.memory = bytes_[start : start + size]
         self.address = self.memory.ctypes.data
         self.buffer = self.address + accumulation.parts * self.pitch
+
+    def of(self, first: int, accumulation: Accumulation) -> Totals:
+        """Return those parts of the totals that belong to one of several accumulations."""
+        part = copy(self)
+        part._dtypes = accumulation.dtypes
+        part.memory = self.memory[first * self.pitch :]
+        part.address = self.address + first * self.pitch
+        return part
 
     def parts(self, count: int) -> list[Any]:
         """Return the parts of the first `count` totals."""
         return [
             self.memory[k * self.pitch : k * self.pitch + count * dtype.itemsize].view(dtype)
-            for k, dtype in enumerate(self._accumulation.dtypes)
+            for k, dtype in enumerate(self._dtypes)
         ]
