@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -15,6 +15,7 @@ from xpreduce_numpy.plain import Plain
 
 if TYPE_CHECKING:
     from xpreduce_numpy.compiled.kernel import Compiled
+    from xpreduce_numpy.compiled.several import Together
 
 LEAST = 2**15
 """Elements from which compiled kernels are worth their first call."""
@@ -60,6 +61,19 @@ def choose(x: Any, reduction: Reduction) -> tuple[Plain | Compiled, str]:
             return Compiled(x, reduction, found), ""
         why = "no compiled kernel for these dtypes"
     return Plain(x, reduction), why
+
+
+def together(x: Any, reductions: Sequence[Reduction]) -> Together | None:
+    """Return what makes those of several reductions of an array in one go that can be, or None."""
+    if not x.size or _plain(x) is not None:
+        return None
+    from xpreduce_numpy.compiled.families import family
+    from xpreduce_numpy.compiled.several import Together
+
+    terms = math.prod(x.shape[axis] for axis in reductions[0].plan.axes)
+    families = {reduction: family(reduction, terms) for reduction in reductions}
+    served = {reduction: found for reduction, found in families.items() if found is not None}
+    return Together(x, list(served), list(served.values())) if len(served) > 1 else None
 
 
 def _plain(x: Any) -> str | None:

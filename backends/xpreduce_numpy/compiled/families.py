@@ -68,7 +68,7 @@ class Family(ABC):
 
     @property
     def beside(self) -> Family | None:
-        """What serves the same beside others in one kernel, with lanes of 64 bits; None if it is better alone."""
+        """What serves the same beside others in a kernel, in lanes of 64 bits; None if it is better alone."""
         return self
 
     @cached_property

@@ -129,9 +129,7 @@ class Compiled:
                     part[chosen] = better
         return state
 
-    def _totals(
-        self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation
-    ) -> Totals:
+    def _totals(self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation) -> Totals:
         """Return the totals of a box, piece by piece in threads and then put together in order."""
         first: Totals
         parts: list[Box | None] = [None] if pieces is None else list(pieces)

@@ -168,14 +168,14 @@ class Elements:
             return load(code, kind, address)
         mask, zero = _first_lanes(code, kind.count, count), ir.Constant(kind, None)
         pointer = _pointer(code, kind, address)
-        return Value(
-            code.builder, known(code.builder, "masked.load", kind, pointer, INT32(1), mask.ir, zero)
-        )
+        return Value(code.builder, known(code.builder, "masked.load", kind, pointer, INT32(1), mask.ir, zero))
 
     def converted(self, code: Code, value: Value, count: Value | None) -> Value:
         """Return a vector as it lies in memory as one of elements, of which the first `count` count."""
         value = self.convert(value)
-        return value if count is None else _first_lanes(code, self.kind.count, count).where(value, self.neutral)
+        if count is None:
+            return value
+        return _first_lanes(code, self.kind.count, count).where(value, self.neutral)
 
     @staticmethod
     def _gathered(code: Code, kind: Any, address: Value, stride: Value, count: Value | None) -> Value:

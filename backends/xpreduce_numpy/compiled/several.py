@@ -43,7 +43,7 @@ class _Elements(Elements):
 
 
 def _beside(members: Sequence[Accumulation]) -> Accumulation:
-    """Return the accumulation that does what all of `members` do; its vectors are theirs, one after another."""
+    """Return the accumulation that does what all of `members` do; its vectors are theirs, in order."""
 
     def tile(code: Code) -> Vectors:
         return tuple(vector for member in members for vector in member.tile(code))
@@ -111,7 +111,7 @@ class _Several(Family):
 
 
 @lru_cache(maxsize=256)
-def _groups(families: tuple[Family, ...]) -> list[tuple[Family, list[Family]]]:
+def _groups(families: tuple[Family, ...]) -> list[tuple[_Several, list[Family]]]:
     """Return the kernels that serve these families, each with the families whose totals it makes."""
     alone: dict[tuple[Any, ...], Family] = {}
     together: dict[tuple[Any, ...], Family] = {}
@@ -124,27 +124,34 @@ def _groups(families: tuple[Family, ...]) -> list[tuple[Family, list[Family]]]:
         if parts + family.state_accumulation.parts > _PARTS:
             groups.append([])
         groups[-1].append(family)
-    return [(_Several(group), group) for group in groups] + [(_Several([one]), [one]) for one in alone.values()]
+    groups += [[family] for family in alone.values()]
+    return [(_Several(group), group) for group in groups]
 
 
 class Together:
     """Results and states of one array by several reductions that read it together."""
 
     def __init__(self, x: Any, reductions: Sequence[Reduction], families: Sequence[Family]) -> None:
+        self.reductions = reductions
         self._geometry = geometry_of(x.shape, x.strides, x.dtype.itemsize, reductions[0].plan)
         self._groups = _groups(tuple(families))
-        self._kernels = [Compiled(x, reductions[0], kernel) for kernel, _ in self._groups]
+        self._works = [Compiled(x, reductions[0], kernel) for kernel, _ in self._groups]
         self._members = [
-            (reduction, Compiled(x, reduction, family.beside or family), (family.beside or family).shared)
-            for reduction, family in zip(reductions, families, strict=True)
+            (Compiled(x, reduction, family), family.shared)
+            for reduction, family in zip(reductions, (each.beside or each for each in families), strict=True)
         ]
+
+    @property
+    def kernels(self) -> list[int]:
+        """How many kinds of totals each kernel makes."""
+        return [len(members) for _, members in self._groups]
 
     def reduce(self) -> list[Any]:
         """Return the results of each reduction."""
         geometry = self._geometry
         outs: list[Any] = [
             np.empty(geometry.kept, in_namespace(np, reduction.result.name)).reshape(-1)
-            for reduction, _, _ in self._members
+            for reduction in self.reductions
         ]
         start, tasks = 0, []
         for box, pieces in geometry.state_boxes:
@@ -152,7 +159,7 @@ class Together:
             tasks.append(partial(self._results, box, pieces, [out[start:stop] for out in outs]))
             start = stop
         self._run(tasks)
-        places = geometry.places[self._members[0][0].plan.keepdims]
+        places = geometry.places[self.reductions[0].plan.keepdims]
         return [places.of(out) for out in outs]
 
     def partial(self) -> list[State]:
@@ -174,12 +181,12 @@ class Together:
 
     def _results(self, box: Box, pieces: list[Box] | None, outs: list[Any]) -> None:
         totals = self._totals(box, pieces, "totals")
-        for (_, work, key), out in zip(self._members, outs, strict=True):
+        for (work, key), out in zip(self._members, outs, strict=True):
             work.finish(box, totals[key], out)
 
     def _states(self, box: Box, pieces: list[Box] | None) -> list[State]:
         totals = self._totals(box, pieces, "states")
-        return [work.state(box, totals[key]) for _, work, key in self._members]
+        return [work.state(box, totals[key]) for work, key in self._members]
 
     def _totals(self, box: Box, pieces: list[Box] | None, module: str) -> dict[tuple[Any, ...], Totals]:
         """Return the totals of a box, each under the key of the families that share it."""
@@ -188,13 +195,13 @@ class Together:
         def of(piece: Box | None) -> list[Totals]:
             return [
                 work.totals(box, piece, module, kernel.state_accumulation if states else kernel.accumulation)
-                for work, (kernel, _) in zip(self._kernels, self._groups, strict=True)
+                for work, (kernel, _) in zip(self._works, self._groups, strict=True)
             ]
 
         every: list[Box | None] = [None] if pieces is None else list(pieces)
         first, *others = pool.run([partial(of, piece) for piece in every], get_num_threads())
         for other in others:
-            for work, a, b in zip(self._kernels, first, other, strict=True):
+            for work, a, b in zip(self._works, first, other, strict=True):
                 work.join(box, module, a, b)
         found = {}
         for totals, (_, members) in zip(first, self._groups, strict=True):
