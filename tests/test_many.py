@@ -1,4 +1,4 @@
-"""Several reductions at once: what comes back, in which order, what is refused, and that data is read once."""
+"""Several reductions at once: what comes back, in which order, what is refused; data is read once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from libraries import Library, numpy_dtype
 import xpreduce
 
 ALL = list(exact.OPERATORS)
-LARGE: list[tuple[tuple[int, ...], Any]] = [
-    ((300_000,), None),
-    ((100, 3000), 1),
-    ((3000, 100), 0),
-    ((40, 50, 60), (0, 2)),
-    ((50_000, 6), 1),
-    ((6, 50_000), 0),
+LAYOUTS: list[tuple[tuple[int, ...], Any]] = [
+    ((20_000,), None),
+    ((20, 1000), 1),
+    ((1000, 20), 0),
+    ((10, 20, 30), (0, 2)),
+    ((3000, 6), 1),
+    ((6, 3000), 0),
 ]
 
 
@@ -33,17 +33,29 @@ def values(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
     return (x * (1 if dtype.startswith("u") else rng.choice([1, 1, 1, -1], shape))).astype(numpy_dtype(dtype))
 
 
-@pytest.mark.parametrize(("shape", "axes"), LARGE)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "uint64"])
-def test_large(library: Library, dtype: str, shape: tuple[int, ...], axes: Any) -> None:
-    """Arrays that are worked on in blocks, pieces and threads give what each operator alone gives."""
+@pytest.mark.parametrize(("shape", "axes"), LAYOUTS)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int32", "uint64"])
+def test_layouts(library: Library, dtype: str, shape: tuple[int, ...], axes: Any) -> None:
+    """Whatever the layout, each result is what its operator alone gives."""
     if dtype not in library.dtypes:
         pytest.skip(f"{library.name} has no {dtype}")
     x = values(shape, dtype)
-    ops = ["l2", "sum", "max", "l1", "mean", "min", "sum_square", "prod"]
-    for view in (x, x[::-1], x[..., ::2]):
+    ops = ["l2", "sum", "max", "mean", "sum_square", "prod"]
+    for view in (x, x[..., ::2]):
         for op, got in zip(ops, library.reduce_many(ops, view, axes), strict=True):
             np.testing.assert_array_equal(got, library.reduce(op, view, axes), err_msg=op)
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((5_000_000,), None), ((2000, 2500), 0), ((2000, 2500), 1)])
+def test_large(shape: tuple[int, ...], axes: Any) -> None:
+    """Arrays that are shared out among threads, also piece by piece."""
+    x = values(shape, "float32")
+    ops = ["l2", "mean", "max"]
+    for threads in (1, 3):
+        with xpreduce.use_num_threads(threads):
+            results = xpreduce.reduce_many(ops, x, axes)
+        for op, got in zip(ops, results, strict=True):
+            np.testing.assert_array_equal(got, xpreduce.reduce(op, x, axes))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
@@ -51,10 +63,10 @@ def test_plain_pieces(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain NumPy goes piece by piece, in the order of memory."""
     pieces = pytest.importorskip("xpreduce_numpy.pieces")
     choice = pytest.importorskip("xpreduce_numpy.choice")
-    monkeypatch.setattr(pieces, "LENGTH", 1000)
-    x = values((30, 40, 50), dtype)
-    for view in (x, x.T, x.transpose(1, 0, 2), x[::-1, ::2]):
-        for axes in (None, 0, 1, 2, (0, 2), (1, 2)):
+    monkeypatch.setattr(pieces, "LENGTH", 500)
+    x = values((10, 20, 15), dtype)
+    for view in (x, x.transpose(1, 0, 2), x[::-1, ::2]):
+        for axes in (None, 0, 2, (0, 2)):
             for keepdims in (True, False):
                 with choice.use_kernels("plain"):
                     results = xpreduce.reduce_many(ALL, view, axes, keepdims=keepdims)
@@ -125,7 +137,7 @@ def test_errors() -> None:
 
 
 def test_one_kernel() -> None:
-    """Sums and extremes of an array come from one compiled kernel, and those of the same terms from one sum."""
+    """Sums and extremes come from one compiled kernel, and operators of the same terms from one sum."""
     choice = pytest.importorskip("xpreduce_numpy.choice")
     if choice.missing() is not None:
         pytest.skip(choice.missing())

@@ -38,9 +38,10 @@ MODULES = {
     "pieces": ("totals", "finish", "join"),
     "states": ("totals", "join"),
     "totals": ("totals", "join"),
+    "finish": ("finish",),
 }
-"""Kernels that are compiled together: for results, for results piece by piece, for states, and for totals
-that others make results of."""
+"""Kernels that are compiled together: for results, for results piece by piece, for states, for totals that
+others make results of, and for these."""
 
 WARMED = ("results", "pieces", "states")
 """Those that one reduction alone may need."""

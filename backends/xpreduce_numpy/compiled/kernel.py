@@ -89,21 +89,21 @@ class Compiled:
             return
         accumulation = self._family.accumulation
         if pieces is not None:
-            self.finish(box, self._totals(box, pieces, "pieces", accumulation), out)
+            self.finish(box, self._totals(box, pieces, "pieces", accumulation), out, "pieces")
             return
         room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
         memory = Totals(accumulation, room + accumulation.lanes)
         marks = _marks(out)
         self._mend(box, out, marks, self._call("results", "results", box, None, memory, out, marks, room))
 
-    def finish(self, box: Box, totals: Totals, out: Any) -> None:
+    def finish(self, box: Box, totals: Totals, out: Any, group: str = "finish") -> None:
         """Make results of the totals of a box, in `out`, which is flat."""
         if not self._family.finishes:
             with _slow:
                 out[...] = algebra_of(self._reduction).finish(np, self.state(box, totals))
             return
         marks = _marks(out)
-        self._mend(box, out, marks, self._call("pieces", "finish", box, None, totals, out, marks))
+        self._mend(box, out, marks, self._call(group, "finish", box, None, totals, out, marks))
 
     def _mend(self, box: Box, out: Any, marks: Any, left: int) -> None:
         """Compute the results again that kernels left open."""
