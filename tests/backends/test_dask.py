@@ -112,21 +112,6 @@ def test_schedulers(scheduler: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_distributed() -> None:
-    """A real cluster of worker processes."""
-    distributed = pytest.importorskip("distributed")
-    values = np.random.default_rng(0).standard_normal((60, 50)).astype("float32")
-    x = da.from_array(values, chunks=(20, 25))
-    with (
-        dask.config.set({"distributed.worker.daemon": True}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-    ):
-        got = dask.compute(xpreduce.reduce_l2(x, axes=0), xpreduce.reduce_sum(x))
-    np.testing.assert_array_equal(got[0], right("l2", values, 0))
-    np.testing.assert_array_equal(got[1], right("sum", values, None))
-
-
 def test_query_planning() -> None:
     """Dask's array expressions, off by default, build the same results."""
     code = """
