@@ -16,7 +16,7 @@ from xpreduce.axes import Plan
 from xpreduce.dtypes import DType
 from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction, State, Status
-from xpreduce_numpy import choice, pieces, small
+from xpreduce_numpy import choice, pieces, small, small_states
 
 
 def refusal(array_type: type) -> str | None:
@@ -50,11 +50,15 @@ def reduce(x: Any, reduction: Reduction) -> Any:
 def partial(x: Any, reduction: Reduction) -> State:
     """Return the state of `x`."""
     x = np.asarray(x)
+    if 0 < x.size <= small_states.MOST and choice.wanted() is None:
+        state = small_states.partial(x, reduction)
+        if state is not None:
+            return state
     with np.errstate(all="ignore"):
         if not x.size:
             shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
             return algebra_of(reduction).identity(np, shape, "cpu")
-        return choice.choose(x, reduction)[0].partial()
+        return choice.choose(x, reduction, choice.LEAST_OF_PIECES)[0].partial()
 
 
 def reduce_many(x: Any, reductions: Sequence[Reduction]) -> list[Any]:
@@ -75,7 +79,7 @@ def partial_many(x: Any, reductions: Sequence[Reduction]) -> list[State]:
     x = np.asarray(x)
     found = {}
     with np.errstate(all="ignore"):
-        together = choice.together(x, reductions)
+        together = choice.together(x, reductions, choice.LEAST_OF_PIECES)
         if together is not None:
             states = zip(together.reductions, together.partial(), strict=True)
             found = {reduction.operator.terms: state for reduction, state in states}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 from array import array
+from collections.abc import Sequence
 from copy import copy
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from xpreduce_numpy import careful
 from xpreduce_numpy.compiled import kernels, pool
 from xpreduce_numpy.compiled.accumulation import Accumulation
 from xpreduce_numpy.compiled.families import Family
-from xpreduce_numpy.compiled.geometry import geometry_of
+from xpreduce_numpy.compiled.geometry import Geometry, geometry_of
 from xpreduce_numpy.compiled.writing import BYTES
 from xpreduce_numpy.walk import Walk
 
@@ -76,10 +77,7 @@ class Compiled:
         geometry = self._geometry
         tasks = [partial(self._state, box, pieces) for box, pieces in geometry.state_boxes]
         states = pool.run(tasks, get_num_threads() if geometry.state_boxes[0][1] is None else 1)
-        return tuple(
-            geometry.places[True].of(np.concatenate(parts)) if parts[0].ndim else parts[0]
-            for parts in zip(*states, strict=True)
-        )
+        return whole(states, geometry)
 
     def _results(self, box: Box, pieces: list[Box] | None, out: Any) -> None:
         """Compute the results of a box into `out`, which is flat."""
@@ -118,7 +116,9 @@ class Compiled:
     def state(self, box: Box, totals: Totals) -> State:
         """Return the totals of a box as its state, flat."""
         lines, width, padded = self._geometry.lines(box, totals.lanes)
-        parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in totals.parts(lines * padded)]
+        parts = totals.parts(lines * padded)
+        if width != padded:
+            parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in parts]
         state, wrong = self._family.state(parts, self._geometry.terms)
         if wrong is not None and wrong.any():
             chosen = np.flatnonzero(wrong)
@@ -132,7 +132,9 @@ class Compiled:
     def _totals(self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation) -> Totals:
         """Return the totals of a box, piece by piece in threads and then put together in order."""
         first: Totals
-        parts: list[Box | None] = [None] if pieces is None else list(pieces)
+        if pieces is None:
+            return self.totals(box, None, group, accumulation)
+        parts: list[Box | None] = list(pieces)
         tasks = [partial(self.totals, box, part, group, accumulation) for part in parts]
         first, *others = pool.run(tasks, get_num_threads())
         for other in others:
@@ -184,6 +186,16 @@ class Compiled:
         return found
 
 
+def whole(states: Sequence[State], geometry: Geometry) -> State:
+    """Return the state of an array of the flat states of its boxes."""
+    place = geometry.places[True].of
+    if len(states) == 1:
+        return tuple(place(part) if part.ndim else part for part in states[0])
+    return tuple(
+        place(np.concatenate(parts)) if parts[0].ndim else parts[0] for parts in zip(*states, strict=True)
+    )
+
+
 def _marks(out: Any) -> Any:
     """Return memory for the marks of results."""
     return np.zeros(out.size + 8, np.bool_)[: out.size]
@@ -198,10 +210,11 @@ class Totals:
         # Not a power of two: parts a page apart would share a place in the cache.
         self.pitch = outputs * accumulation.item + BYTES
         size = accumulation.parts * self.pitch + kernels.BUFFER_BYTES
-        bytes_: Any = np.empty(size + BYTES, np.uint8)
-        start = -bytes_.ctypes.data % BYTES
-        self.memory = bytes_[start : start + size]
-        self.address = self.memory.ctypes.data
+        whole: Any = np.empty(size + BYTES, np.uint8)
+        address = whole.__array_interface__["data"][0]
+        start = -address % BYTES
+        self.memory = whole[start : start + size]
+        self.address = address + start
         self.buffer = self.address + accumulation.parts * self.pitch
 
     def of(self, first: int, accumulation: Accumulation) -> Totals:

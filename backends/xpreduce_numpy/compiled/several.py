@@ -20,7 +20,7 @@ from xpreduce_numpy.compiled import pool
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
 from xpreduce_numpy.compiled.families import Family
 from xpreduce_numpy.compiled.geometry import geometry_of
-from xpreduce_numpy.compiled.kernel import Compiled, Totals
+from xpreduce_numpy.compiled.kernel import Compiled, Totals, whole
 from xpreduce_numpy.compiled.kernels import Ending, Terms
 from xpreduce_numpy.compiled.memory import Elements
 from xpreduce_numpy.compiled.writing import Code, Value
@@ -165,14 +165,7 @@ class Together:
     def partial(self) -> list[State]:
         """Return the state of each reduction."""
         tasks = [partial(self._states, box, pieces) for box, pieces in self._geometry.state_boxes]
-        place = self._geometry.places[True].of
-        return [
-            tuple(
-                place(np.concatenate(parts)) if parts[0].ndim else parts[0]
-                for parts in zip(*states, strict=True)
-            )
-            for states in zip(*self._run(tasks), strict=True)
-        ]
+        return [whole(states, self._geometry) for states in zip(*self._run(tasks), strict=True)]
 
     def _run(self, tasks: Sequence[Any]) -> list[Any]:
         # Boxes in threads, or the pieces of each.
