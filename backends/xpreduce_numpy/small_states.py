@@ -67,7 +67,7 @@ def partial(x: Any, reduction: Reduction) -> State | None:
 
 def _exact_squares(row: list[float]) -> list[float]:
     """Return the squares of float64, each with its rounding error, by Dekker's product."""
-    terms = []
+    terms: list[float] = []
     for v in row:
         square, c = v * v, _SPLITTER * v
         upper = c - (c - v)

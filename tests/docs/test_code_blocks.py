@@ -4,7 +4,7 @@ A page's ``python``, ``pycon`` and ``bash`` blocks run in order, in one temporar
 in one namespace. A ``text`` block straight after one of them is its output, in which ``...`` stands for
 anything. A block is left out only if an HTML comment on the line above it says so::
 
-    <!-- needs: cluster -->
+    <!-- needs: a cluster -->
     <!-- runs in: .ci/run -->
 
 `test_marked_blocks` lists all that are left out.
@@ -37,6 +37,7 @@ MARKED = [
     ("README.md", "runs in: .ci/run"),
     ("docs/accuracy.md", "needs: ten minutes or more"),
     ("docs/getting_started.md", "needs: a clone"),
+    *[("docs/how_to/clusters.md", "needs: a cluster")] * 5,
 ]
 
 
