@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import dask
@@ -43,6 +44,11 @@ def in_memory(dtype: str, elements: int, mib: int) -> tuple[Any, np.ndarray]:
     return lazy.persist(scheduler="threads"), whole
 
 
+def computed(build: Callable[..., Any], x: Any, axes: Any) -> Any:
+    """Build a lazy reduction and compute it with threads."""
+    return build(x, axes).compute(scheduler="threads")
+
+
 def chunks(options: argparse.Namespace) -> Iterator[Record]:
     """Yield the figures by size of chunk."""
     limit = read_limit()
@@ -56,9 +62,7 @@ def chunks(options: argparse.Namespace) -> Iterator[Record]:
                     for by, build in ways.items():
                         with suppress(NotImplementedError):
                             build(x, axes)
-                            contenders[by] = lambda build=build, axes=axes: build(x, axes).compute(
-                                scheduler="threads"
-                            )
+                            contenders[by] = partial(computed, build, x, axes)
                     with tempfile.TemporaryDirectory() as folder:
                         if options.cubed:
                             made = peers.cubed_of(operator, whole, x.chunksize, folder)
