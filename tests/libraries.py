@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import ml_dtypes
@@ -45,9 +45,21 @@ class Library(ABC):
     def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
         """Return a result as a NumPy array, after checks that it is of this library."""
 
+    def here(self) -> AbstractContextManager[Any]:
+        """Return the context in which reductions are called."""
+        return nullcontext()
+
     def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
         """Reduce a NumPy array by way of this library."""
-        return self.to_numpy(xpreduce.reduce(op, self.asarray(x), *args, **kwargs))
+        with self.here():
+            result = xpreduce.reduce(op, self.asarray(x), *args, **kwargs)
+        return self.to_numpy(result)
+
+    def reduce_many(self, ops: Any, x: Any, *args: Any, **kwargs: Any) -> list[np.ndarray[Any, Any]]:
+        """Reduce a NumPy array by way of this library, by several operators at once."""
+        with self.here():
+            results = xpreduce.reduce_many(ops, self.asarray(x), *args, **kwargs)
+        return [self.to_numpy(result) for result in results]
 
 
 class NumPy(Library):
@@ -77,9 +89,8 @@ class NumPyCompiled(NumPy):
             raise ImportError(choice.missing())
         self._use_kernels = choice.use_kernels
 
-    def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
-        with self._use_kernels("compiled"):
-            return super().reduce(op, x, *args, **kwargs)
+    def here(self) -> AbstractContextManager[Any]:
+        return self._use_kernels("compiled")
 
 
 class NumPyPortable(NumPy):
@@ -87,9 +98,8 @@ class NumPyPortable(NumPy):
 
     name = "numpy-portable"
 
-    def reduce(self, op: str, x: Any, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
-        with xpreduce.use_backend("portable"):
-            return super().reduce(op, x, *args, **kwargs)
+    def here(self) -> AbstractContextManager[Any]:
+        return xpreduce.use_backend("portable")
 
 
 class Strict(Library):
@@ -148,6 +158,9 @@ class Dask(Library):
             chunks = tuple(max(1, -(-size // 2)) for size in x.shape)
         return self.da.from_array(x, chunks=chunks)
 
+    def here(self) -> AbstractContextManager[Any]:
+        return self.nothing_computed()
+
     @contextmanager
     def nothing_computed(self) -> Iterator[None]:
         """Make every computation raise."""
@@ -159,7 +172,7 @@ class Dask(Library):
             yield
 
     def reduce(self, op: str, x: Any, *args: Any, chunks: Any = None, **kwargs: Any) -> np.ndarray[Any, Any]:
-        with self.nothing_computed():
+        with self.here():
             result = xpreduce.reduce(op, self.asarray(x, chunks), *args, **kwargs)
         return self.to_numpy(result)
 

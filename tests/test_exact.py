@@ -185,6 +185,26 @@ def test_other_dtype(library: Library, op: str, data: st.DataObject) -> None:
     check(library, op, x, axes, got, result)
 
 
+@SETTINGS
+@given(data=st.data())
+def test_several_at_once(library: Library, data: st.DataObject) -> None:
+    """Results of several operators together are as exact as each alone."""
+    ops = data.draw(st.lists(like(list(exact.OPERATORS)), min_size=1, max_size=6))
+    dtype, x, axes, keepdims = data.draw(calls(library.dtypes, ops[0]))
+    before = x.copy()
+    results = library.reduce_many(ops, x, axes=axes, keepdims=True)
+    for op, got in zip(ops, results, strict=True):
+        assert got.dtype == x.dtype
+        check(library, op, x, axes, got, dtype)
+    dropped = library.reduce_many(ops, x, axes=axes, keepdims=keepdims)
+    reduced = {a % x.ndim for a in axes} if axes else set(range(x.ndim))
+    shape = [s for a, s in enumerate(results[0].shape) if keepdims or a not in reduced]
+    for got, want in zip(dropped, results, strict=True):
+        assert got.shape == tuple(shape)
+        assert got.tobytes() == want.tobytes()
+    assert x.tobytes() == before.tobytes()
+
+
 @pytest.mark.parametrize("op", exact.OPERATORS)
 @SETTINGS
 @given(data=st.data())

@@ -115,7 +115,35 @@ DASK: dict[str, dict[str, Callable[[Any, tuple[int, ...] | None], Any]]] = {
         "dask formula": lambda x, axes: x.sum(axis=axes),
         "xarray": xarray_of(lambda x, dims: x.sum(dims, skipna=False)),
     },
+    "ReduceMax": {
+        OURS: lambda x, axes: xpreduce.reduce_max(x, axes),
+        "dask formula": lambda x, axes: x.max(axis=axes),
+        "xarray": xarray_of(lambda x, dims: x.max(dims, skipna=False)),
+    },
+    "ReduceMean": {
+        OURS: lambda x, axes: xpreduce.reduce_mean(x, axes),
+        "dask formula": lambda x, axes: x.mean(axis=axes),
+        "xarray": xarray_of(lambda x, dims: x.mean(dims, skipna=False)),
+    },
 }
+
+
+def cubed_of(operator: str, x: np.ndarray, chunks: Any, folder: str) -> Callable[[Any], Callable[[], Any]]:
+    """Return what makes of axes the call by which cubed, in threads, reduces an array in memory."""
+    if importlib.util.find_spec("cubed") is None:
+        raise NotImplementedError("cubed is not installed")
+    import cubed
+    import cubed.array_api as xp
+
+    spec = cubed.Spec(work_dir=folder, allowed_mem="8GB", executor_name="threads")
+    array = cubed.from_array(x, chunks=chunks, spec=spec)
+    known: dict[str, Callable[[Any], Any]] = {
+        "ReduceL2": lambda axes: xp.sqrt(xp.sum(array * array, axis=axes)),
+        "ReduceSum": lambda axes: xp.sum(array, axis=axes),
+        "ReduceMax": lambda axes: xp.max(array, axis=axes),
+        "ReduceMean": lambda axes: xp.mean(array, axis=axes),
+    }
+    return lambda axes: lambda: known[operator](axes).compute()
 
 
 def try_out(peer: Reduction, x: Any, axes: tuple[int, ...]) -> None:

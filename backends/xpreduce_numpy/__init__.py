@@ -5,17 +5,18 @@ It serves `numpy.ndarray`, `numpy.memmap` and NumPy scalars, with any strides an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xpreduce import dtypes
-from xpreduce.algebra import algebra_of
+from xpreduce.algebra import algebra_of, merged
 from xpreduce.axes import Plan
 from xpreduce.dtypes import DType
 from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction, State, Status
-from xpreduce_numpy import choice, small
+from xpreduce_numpy import choice, pieces, small, small_states
 
 
 def refusal(array_type: type) -> str | None:
@@ -49,11 +50,50 @@ def reduce(x: Any, reduction: Reduction) -> Any:
 def partial(x: Any, reduction: Reduction) -> State:
     """Return the state of `x`."""
     x = np.asarray(x)
+    if 0 < x.size <= small_states.MOST and choice.wanted() is None:
+        state = small_states.partial(x, reduction)
+        if state is not None:
+            return state
     with np.errstate(all="ignore"):
         if not x.size:
             shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
             return algebra_of(reduction).identity(np, shape, "cpu")
-        return choice.choose(x, reduction)[0].partial()
+        return choice.choose(x, reduction, choice.LEAST_OF_PIECES)[0].partial()
+
+
+def reduce_many(x: Any, reductions: Sequence[Reduction]) -> list[Any]:
+    """Return several reductions of the whole of `x`."""
+    x = np.asarray(x)
+    with np.errstate(all="ignore"):
+        together = choice.together(x, reductions)
+        if together is None and x.size > pieces.LENGTH:
+            return pieces.reduce_many(x, reductions)
+        found: dict[Reduction, Any] = {}
+        if together is not None:
+            found = dict(zip(together.reductions, together.reduce(), strict=True))
+    return [found[each] if each in found else reduce(x, each) for each in reductions]
+
+
+def partial_many(x: Any, reductions: Sequence[Reduction]) -> list[State]:
+    """Return the states of `x` for several reductions."""
+    x = np.asarray(x)
+    found = {}
+    with np.errstate(all="ignore"):
+        together = choice.together(x, reductions, choice.LEAST_OF_PIECES)
+        if together is not None:
+            states = zip(together.reductions, together.partial(), strict=True)
+            found = {reduction.operator.terms: state for reduction, state in states}
+    for reduction in reductions:
+        terms = reduction.operator.terms
+        if terms not in found:
+            found[terms] = partial(x, reduction)
+    return [found[reduction.operator.terms] for reduction in reductions]
+
+
+def merge(states: Sequence[State], reduction: Reduction) -> State:
+    """Return the state of the values of all."""
+    with np.errstate(all="ignore"):
+        return merged(np, algebra_of(reduction), states)
 
 
 def combine(a: State, b: State, reduction: Reduction) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -15,9 +15,13 @@ from xpreduce_numpy.plain import Plain
 
 if TYPE_CHECKING:
     from xpreduce_numpy.compiled.kernel import Compiled
+    from xpreduce_numpy.compiled.several import Together
 
 LEAST = 2**14
 """Elements from which compiled kernels are worth their first call."""
+
+LEAST_OF_PIECES = 2**8
+"""The same where the array is one of many pieces."""
 
 Choice = Literal["compiled", "plain"]
 
@@ -48,9 +52,9 @@ def missing() -> str | None:
     return None
 
 
-def choose(x: Any, reduction: Reduction) -> tuple[Plain | Compiled, str]:
-    """Return what is to reduce an array, and why it is plain NumPy if it is."""
-    why = _plain(x)
+def choose(x: Any, reduction: Reduction, least: int = LEAST) -> tuple[Plain | Compiled, str]:
+    """Return what is to reduce an array, and why it is plain NumPy if it is, as below `least` elements."""
+    why = _plain(x, least)
     if why is None:
         from xpreduce_numpy.compiled.families import family
         from xpreduce_numpy.compiled.kernel import Compiled
@@ -62,12 +66,25 @@ def choose(x: Any, reduction: Reduction) -> tuple[Plain | Compiled, str]:
     return Plain(x, reduction), why
 
 
-def _plain(x: Any) -> str | None:
+def together(x: Any, reductions: Sequence[Reduction], least: int = LEAST) -> Together | None:
+    """Return what makes those of several reductions of an array in one go that can be, or None."""
+    if not x.size or _plain(x, least) is not None:
+        return None
+    from xpreduce_numpy.compiled.families import family
+    from xpreduce_numpy.compiled.several import Together
+
+    terms = math.prod(x.shape[axis] for axis in reductions[0].plan.axes)
+    families = {reduction: family(reduction, terms) for reduction in reductions}
+    served = {reduction: found for reduction, found in families.items() if found is not None}
+    return Together(x, list(served), list(served.values())) if len(served) > 1 else None
+
+
+def _plain(x: Any, least: int) -> str | None:
     """Return why an array is for plain NumPy, whatever the reduction, or None."""
     if _wanted.get() == "plain":
         return "plain NumPy is asked for"
-    if _wanted.get() is None and x.size < LEAST:
-        return f"fewer than {LEAST} elements"
+    if _wanted.get() is None and x.size < least:
+        return f"fewer than {least} elements"
     if x.size == 1:
         return "one element"
     return missing() or (None if x.dtype.isnative else "the byte order is not the machine's")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xpreduce.axes import AxisError
     from xpreduce.dispatch import use_backend
     from xpreduce.inspection import backends, explain
+    from xpreduce.many import reduce_many
     from xpreduce.reductions import (
         reduce,
         reduce_l1,
@@ -41,6 +42,7 @@ __all__ = [
     "reduce_l2",
     "reduce_log_sum",
     "reduce_log_sum_exp",
+    "reduce_many",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
@@ -58,6 +60,7 @@ _HOMES = {
     "backends": "inspection",
     "explain": "inspection",
     "get_num_threads": "threads",
+    "reduce_many": "many",
     "set_num_threads": "threads",
     "use_backend": "dispatch",
     "use_num_threads": "threads",

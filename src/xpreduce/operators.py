@@ -55,6 +55,11 @@ class Operator:
     def __reduce__(self) -> tuple[Any, ...]:
         return find, (self.name,)  # one object each, in every process: they compare by identity
 
+    @property
+    def terms(self) -> tuple[Lift, Combine]:
+        """What its states depend on besides dtypes: operators of the same terms share them."""
+        return self.lift, self.combine
+
     def empty_value(self, dtype: DType) -> float | int:
         """Return the value of an empty set as a number of `dtype`."""
         if self.empty in ("lowest", "highest"):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from xpreduce.algebra import algebra_of
+from xpreduce.algebra import algebra_of, merged
 from xpreduce.dtypes import in_namespace
 from xpreduce.protocol import Reduction, State, Status
-from xpreduce.tiles import Box, box_size, boxes, extents
+from xpreduce.tiles import Box, box_size, tiles
 
 _TILE = 2**17
 """The most elements in a tile: its float64 temporaries take a few MiB."""
@@ -34,38 +34,57 @@ def refusal(array_type: type) -> str | None:
 
 def reduce(x: Any, reduction: Reduction) -> Any:
     """Return the reduction of the whole of `x`."""
+    return reduce_many(x, (reduction,))[0]
+
+
+def reduce_many(x: Any, reductions: Sequence[Reduction]) -> list[Any]:
+    """Return several reductions of the whole of `x`."""
     import array_api_compat
 
     xp = array_api_compat.array_namespace(x)
-    algebra, plan = algebra_of(reduction), reduction.plan
+    plan, result = reductions[0].plan, reductions[0].result
     kept = tuple(x.shape[axis] for axis in plan.kept)
     shape = plan.result_shape(tuple(x.shape))
+    dtype = in_namespace(xp, result.name)
     with quiet():
-        results = ((box, algebra.finish(xp, state)) for box, state in _states(xp, x, reduction))
-        out = xp.empty(kept, dtype=in_namespace(xp, reduction.result.name), device=x.device)
-        if not array_api_compat.is_writeable_array(out):
-            flat = [result for _, result in results]
-            return xp.reshape(xp.concat(flat) if flat else out, shape)
-        for box, result in results:
-            out[box] = xp.reshape(result, tuple(part.stop - part.start for part in box))
-        return xp.reshape(out, shape)
+        outs = [xp.empty(kept, dtype=dtype, device=x.device) for _ in reductions]
+        writeable = array_api_compat.is_writeable_array(outs[0])
+        flat: list[list[Any]] = [[] for _ in reductions]
+        for box, states in _states(xp, x, reductions):
+            for reduction, state, out, parts in zip(reductions, states, outs, flat, strict=True):
+                found = algebra_of(reduction).finish(xp, state)
+                if writeable:
+                    out[box] = xp.reshape(found, tuple(part.stop - part.start for part in box))
+                else:
+                    parts.append(found)
+        outs = [xp.concat(parts) if parts else out for out, parts in zip(outs, flat, strict=True)]
+        return [xp.reshape(out, shape) for out in outs]
 
 
 def partial(x: Any, reduction: Reduction) -> State:
     """Return the state of `x`."""
+    return partial_many(x, (reduction,))[0]
+
+
+def partial_many(x: Any, reductions: Sequence[Reduction]) -> list[State]:
+    """Return the states of `x` for several reductions."""
     import array_api_compat
 
     xp = array_api_compat.array_namespace(x)
-    shape = tuple(1 if axis in reduction.plan.axes else size for axis, size in enumerate(x.shape))
+    axes = reductions[0].plan.axes
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
     with quiet():
-        states = [state for _, state in _states(xp, x, reduction)]
-        if not states:
-            return algebra_of(reduction).identity(xp, shape, x.device)
+        boxes = [states for _, states in _states(xp, x, reductions)]
+        if not boxes:
+            return [algebra_of(reduction).identity(xp, shape, x.device) for reduction in reductions]
         # What has no dimensions in a state is the same for all results.
-        return tuple(
-            xp.reshape(xp.concat(parts), shape) if parts[0].ndim else parts[0]
-            for parts in zip(*states, strict=True)
-        )
+        return [
+            tuple(
+                xp.reshape(xp.concat(parts), shape) if parts[0].ndim else parts[0]
+                for parts in zip(*states, strict=True)
+            )
+            for states in zip(*boxes, strict=True)
+        ]
 
 
 def combine(a: State, b: State, reduction: Reduction) -> State:
@@ -74,6 +93,15 @@ def combine(a: State, b: State, reduction: Reduction) -> State:
 
     with quiet():
         return algebra_of(reduction).combine(array_api_compat.array_namespace(a[0]), a, b)
+
+
+def merge(states: Sequence[State], reduction: Reduction) -> State:
+    """Return the state of the values of all."""
+    import array_api_compat
+
+    with quiet():
+        xp = array_api_compat.array_namespace(states[0][0])
+        return merged(xp, algebra_of(reduction), states)
 
 
 def finish(state: State, reduction: Reduction) -> Any:
@@ -101,28 +129,23 @@ def status() -> Status:
     return Status(array_api_compat.__version__, True, "any library that array-api-compat knows")
 
 
-def _states(xp: Any, x: Any, reduction: Reduction) -> Iterator[tuple[Box, State]]:
-    """Yield, for each box of results in C order, the state of the box's results, flat."""
-    algebra, plan = algebra_of(reduction), reduction.plan
-    kept = tuple(x.shape[axis] for axis in plan.kept)
-    reduced = tuple(x.shape[axis] for axis in plan.axes)
+def _states(xp: Any, x: Any, reductions: Sequence[Reduction]) -> Iterator[tuple[Box, list[State]]]:
+    """Yield, for each box of results in C order, the states of the box's results, flat."""
+    plan = reductions[0].plan
+    algebras = {reduction.operator.terms: algebra_of(reduction) for reduction in reductions}
     order = (*plan.kept, *plan.axes)
-    terms = math.prod(reduced)
-    rows = extents(kept, _TILE // max(1, min(terms, _TILE)))
-    columns = extents(reduced, _TILE // math.prod(rows))
-    where: list[slice] = [slice(None)] * plan.ndim
-    for box in boxes(kept, rows):
-        for axis, part in zip(plan.kept, box, strict=True):
-            where[axis] = part
-        state = algebra.identity(xp, (box_size(box),), x.device) if not terms else None
-        for inner in boxes(reduced, columns) if terms else ():
-            for axis, part in zip(plan.axes, inner, strict=True):
-                where[axis] = part
-            tile = xp.permute_dims(x[tuple(where)], order)
-            seen = algebra.partial(xp, xp.reshape(tile, (box_size(box), box_size(inner))))
-            state = seen if state is None else algebra.combine(xp, state, seen)
-        assert state is not None
-        yield box, state
+    for box, parts in tiles(tuple(x.shape), plan, _TILE):
+        rows = box_size(box)
+        states: dict[Any, State] = {}
+        for part in parts:
+            tile = xp.permute_dims(x[part], order)
+            matrix = xp.reshape(tile, (rows, math.prod(tile.shape) // rows))
+            for terms, algebra in algebras.items():
+                seen = algebra.partial(xp, matrix)
+                states[terms] = algebra.combine(xp, states[terms], seen) if terms in states else seen
+        if not states:
+            states = {terms: algebra.identity(xp, (rows,), x.device) for terms, algebra in algebras.items()}
+        yield box, [states[reduction.operator.terms] for reduction in reductions]
 
 
 @contextlib.contextmanager

@@ -8,11 +8,15 @@ A *state* is a tuple of arrays that says everything about the values seen so far
 from an array, with every reduced dimension kept at length 1; `combine` merges two, is associative and
 commutative, and has the state of an empty array as identity; `finish` rounds one to the result. What is
 in the tuple is the backend's own business, but states of the same operator and dtype made by backends
-of the same array library must combine.
+of the same array library must combine, and operators with the same `Operator.terms` have the same states.
+
+A backend may also have the functions of `SeveralBackend`, to do several reductions in one go; what has
+them not is asked for one after another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,3 +95,19 @@ class EagerBackend(Backend, Protocol):
 
     def finish(self, state: State, reduction: Reduction) -> Any:
         """Return the result that `state` stands for, with `reduction.plan.keepdims` applied."""
+
+
+class SeveralBackend(EagerBackend, Protocol):
+    """The functions of a backend that reads an array once for several reductions.
+
+    All of them have the same dtype, result and plan. A lazy backend has `reduce_many` alone.
+    """
+
+    def reduce_many(self, x: Any, reductions: Sequence[Reduction]) -> Sequence[Any]:
+        """Return what `reduce` returns for each reduction."""
+
+    def partial_many(self, x: Any, reductions: Sequence[Reduction]) -> Sequence[State]:
+        """Return what `partial` returns for each reduction."""
+
+    def merge(self, states: Sequence[State], reduction: Reduction) -> State:
+        """Return the state of the values of all, of one state at least, as `combine` would."""

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
+import tracemalloc
 from typing import Any
 
 import dask
@@ -105,26 +107,15 @@ def test_schedulers(scheduler: str) -> None:
         xpreduce.reduce_l2(x, axes=0),
         xpreduce.reduce_sum(x),
         xpreduce.reduce_l2(x.astype(BFLOAT16), axes=1),
+        *xpreduce.reduce_many(["max", "min"], x, axes=1),
+        *xpreduce.reduce_many(["sum", "mean"], x),
     ]
     got = dask.compute(*lazy, scheduler=scheduler)
     want = [right("l2", values, 0), right("sum", values, None), right("l2", values.astype(BFLOAT16), 1)]
+    want += [right("max", values, 1), right("min", values, 1)]
+    want += [right("sum", values, None), right("mean", values, None)]
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def test_distributed() -> None:
-    """A real cluster of worker processes."""
-    distributed = pytest.importorskip("distributed")
-    values = np.random.default_rng(0).standard_normal((60, 50)).astype("float32")
-    x = da.from_array(values, chunks=(20, 25))
-    with (
-        dask.config.set({"distributed.worker.daemon": True}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-    ):
-        got = dask.compute(xpreduce.reduce_l2(x, axes=0), xpreduce.reduce_sum(x))
-    np.testing.assert_array_equal(got[0], right("l2", values, 0))
-    np.testing.assert_array_equal(got[1], right("sum", values, None))
 
 
 def test_query_planning() -> None:
@@ -140,6 +131,11 @@ def test_query_planning() -> None:
                     want = xpreduce.reduce(op, values, axes=axes, keepdims=keepdims)
                     assert lazy.shape == want.shape and lazy.dtype == want.dtype
                     assert np.array_equal(lazy.compute(scheduler="synchronous"), want)
+                    first, second = xpreduce.reduce_many([op, "max"], x, axes=axes, keepdims=keepdims)
+                    assert first.shape == second.shape == want.shape
+                    assert np.array_equal(first.compute(scheduler="synchronous"), want)
+                    largest = xpreduce.reduce_max(values, axes=axes, keepdims=keepdims)
+                    assert np.array_equal(second.compute(scheduler="synchronous"), largest)
         print(type(x).__module__)
     """
     env = os.environ | {"DASK_ARRAY__QUERY_PLANNING": "True"}
@@ -148,6 +144,40 @@ def test_query_planning() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "array_expr" in done.stdout
+
+
+@pytest.mark.parametrize("ops", [["l2"], ["l2", "mean", "max"]])
+def test_tasks(ops: list[str]) -> None:
+    """Little more than a task for a chunk, also of one element; a hundred thousand are built at once."""
+    x = da.ones(3000, chunks=1)
+    lazy = xpreduce.reduce_many(ops, x)
+    assert len(dict(dask.optimize(*lazy)[0].__dask_graph__())) <= 1.05 * x.npartitions
+    for op, value in zip(ops, dask.compute(*lazy, scheduler="synchronous"), strict=True):
+        np.testing.assert_array_equal(value, right(op, np.ones(3000), None))
+    many = da.ones(10**5, chunks=1)
+    start = time.perf_counter()
+    for lazy in xpreduce.reduce_many(ops, many):
+        assert lazy.shape == (1,)
+    assert time.perf_counter() - start < 10  # it takes less than a tenth of a second
+
+
+@pytest.mark.parametrize("axes", [None, 0, 1])
+def test_memory(axes: Any) -> None:
+    """A chunk for each thread, two more, and little else."""
+    chunk, threads = 2**22, 2
+    x = da.ones((2**10 * 40, 2**10), chunks=(2**10, 2**10), dtype="float32")
+    assert x.blocks[0].nbytes == chunk
+    ops = ["l2", "mean", "max"]
+    for lazy in (xpreduce.reduce_l2(x, axes), *xpreduce.reduce_many(ops, x, axes)):
+        lazy.blocks[0, 0].compute(scheduler="threads", num_workers=threads)  # compiles
+        tracemalloc.start()
+        try:
+            lazy.compute(scheduler="threads", num_workers=threads)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        states = 64 * 40 * 2**10 if axes != 1 else 0
+        assert peak <= (threads + 2) * chunk + lazy.nbytes + states + 2**23
 
 
 def test_float64_sums_overflow_only_at_the_end() -> None:
@@ -177,18 +207,28 @@ def test_masked_chunks_are_refused() -> None:
         xpreduce.reduce_l2(hidden).compute()
 
 
-def test_chunks_of_other_libraries() -> None:
-    """Chunks are reduced by their own library's backend, and the result is of that library."""
+@pytest.mark.parametrize(
+    ("axes", "chunks"), [(None, (2, 3)), (0, (2, 6)), (1, (4, 3)), (0, (4, 6)), (None, (4, 6))]
+)
+def test_chunks_of_other_libraries(axes: Any, chunks: tuple[int, int]) -> None:
+    """Chunks are reduced by their own library's backend, and the result is of that library.
+
+    Each result is one chunk, since Dask itself can't put two of them together.
+    """
     strict = pytest.importorskip("array_api_strict")
 
     values = np.arange(24, dtype="f4").reshape(4, 6)
-    x = da.from_array(values, chunks=(2, 3)).map_blocks(
+    x = da.from_array(values, chunks=chunks).map_blocks(
         strict.asarray, meta=strict.empty((0, 0), dtype=strict.float32)
     )
-    for op in OPS:  # to one chunk: Dask itself can't put two of them together
-        got = xpreduce.reduce(op, x).compute(scheduler="synchronous")
-        assert type(got) is type(strict.asarray(0))
-        np.testing.assert_array_equal(np.asarray(got), right(op, values, None))
+    many = xpreduce.reduce_many(OPS, x, axes)
+    for op, together in zip(OPS, many, strict=True):
+        for lazy in (xpreduce.reduce(op, x, axes), together):
+            assert isinstance(lazy, da.Array)
+            assert type(lazy._meta) is type(strict.asarray(0))
+            got = lazy.compute(scheduler="synchronous")
+            assert type(got) is type(strict.asarray(0))
+            np.testing.assert_array_equal(np.asarray(got), right(op, values, axes))
 
 
 def test_use_backend_does_not_reach_the_chunks() -> None:

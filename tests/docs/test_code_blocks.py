@@ -5,6 +5,7 @@ in one namespace. A ``text`` block straight after one of them is its output, in 
 anything. A block is left out only if an HTML comment on the line above it says so::
 
     <!-- needs: a GPU -->
+    <!-- needs: a cluster -->
     <!-- runs in: .ci/run -->
 
 `test_marked_blocks` lists all that are left out. What needs PyTorch runs where PyTorch is, and what needs the
@@ -45,6 +46,7 @@ MARKED = [
     *[("docs/how_to/backend.md", "needs: xpreduce_masked")] * 3,
     *[("docs/how_to/gpu.md", "needs: a GPU")] * 7,
     ("docs/performance.md", "needs: an hour or more"),
+    *[("docs/how_to/clusters.md", "needs: a cluster")] * 5,
 ]
 
 

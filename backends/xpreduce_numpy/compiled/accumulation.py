@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Accumulation:
         """Bytes of an element of a total."""
         return BYTES // self.lanes
 
-    @property
+    @cached_property
     def dtypes(self) -> list[Any]:
         """NumPy's dtypes of the elements of each part."""
         return [np.dtype(np.float64 if kind.element == DOUBLE else f"i{self.item}") for kind in self.kinds]

@@ -11,8 +11,9 @@ from xpreduce_numpy.compiled.writing import INTEGERS, LONGS, Code, Value
 _INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 
-def _vector(dtype: str) -> Any:
-    return LONGS if size_of(dtype) == 8 else INTEGERS
+def vector(dtype: str, wide: bool) -> Any:
+    """Return the vectors' type: lanes of 32 bits where these do, unless they must be wide."""
+    return LONGS if wide or size_of(dtype) == 8 else INTEGERS
 
 
 def _moved(dtype: str, largest: bool) -> int:
@@ -26,9 +27,8 @@ def _moved(dtype: str, largest: bool) -> int:
     return moved if largest else -moved
 
 
-def elements(dtype: str, largest: bool, apart: bool) -> Elements:
+def elements(dtype: str, largest: bool, apart: bool, kind: Any) -> Elements:
     """Return elements as integers in their order."""
-    kind = _vector(dtype)
     bits = 8 * size_of(dtype)
 
     def convert(x: Value) -> Value:
@@ -54,9 +54,8 @@ def _worst(kind: Any, largest: bool) -> int:
     return -top if largest else top - 1
 
 
-def accumulation(dtype: str, largest: bool) -> Accumulation:
+def accumulation(largest: bool, kind: Any) -> Accumulation:
     """Return the accumulation of ordered integers."""
-    kind = _vector(dtype)
 
     def empty(code: Code) -> Vectors:
         return (code.constant(kind, _worst(kind, largest)),)
@@ -70,23 +69,24 @@ def accumulation(dtype: str, largest: bool) -> Accumulation:
     return Accumulation(empty, step, better, empty, better, better, (kind,), 2**30)
 
 
-def value_of(key: Any, dtype: str, largest: bool) -> Any:
+def value_of(key: Any, dtype: str, largest: bool, kind: Any) -> Any:
     """Return the bits of the values that ordered integers stand for; of compiled values or of arrays."""
     if dtype not in FLOATING:
-        sign = _sign(dtype, _vector(dtype))
+        sign = _sign(dtype, kind)
         return key ^ sign if sign else key
     bits = 8 * size_of(dtype)
     key = key - _moved(dtype, largest)
-    if bits == 16:  # in lanes of 32 bits; the sign is the sixteenth
-        key = (key << 16) >> 16
+    spare = kind.element.width - bits
+    if spare:  # in wider lanes; the sign is the upper one of the lower bits
+        key = (key << spare) >> spare
     return key ^ ((key >> (bits - 1)) & (2 ** (bits - 1) - 1))
 
 
-def ending(dtype: str, largest: bool) -> Decide:
+def ending(dtype: str, largest: bool, kind: Any) -> Decide:
     """Return a function that gives the values, none of them open."""
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
-        value = value_of(total[0], dtype, largest)
+        value = value_of(total[0], dtype, largest, kind)
         return value, value.differs(value)
 
     return decide

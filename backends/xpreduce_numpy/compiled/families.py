@@ -34,8 +34,18 @@ FEW = 2**6
 """Terms of both signs up to which sums often lie exactly between two floats: only exact sums can tell."""
 
 
-MODULES = {"results": ("results",), "pieces": ("totals", "finish", "join"), "states": ("totals", "join")}
-"""Kernels that are compiled together: for results, for results piece by piece, and for states."""
+MODULES = {
+    "results": ("results",),
+    "pieces": ("totals", "finish", "join"),
+    "states": ("totals", "join"),
+    "totals": ("totals", "join"),
+    "finish": ("finish",),
+}
+"""Kernels that are compiled together: for results, for results piece by piece, for states, for totals that
+others make results of, and for these."""
+
+WARMED = ("results", "pieces", "states")
+"""Those that one reduction alone may need."""
 
 
 class Family(ABC):
@@ -44,11 +54,24 @@ class Family(ABC):
     words: str
     """What runs, in words."""
 
-    key: tuple[Any, ...]
-    """What tells its kernels from all others."""
+    shared: tuple[Any, ...]
+    """What tells its totals from all others."""
+
+    last: Any = None
+    """What tells it from other families of the same totals."""
 
     finishes = True
     """Whether it makes results; otherwise they are made of states."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells its kernels from all others."""
+        return (*self.shared, self.last)
+
+    @property
+    def beside(self) -> Family | None:
+        """What serves the same beside others in a kernel, in lanes of 64 bits; None if it is better alone."""
+        return self
 
     @cached_property
     def accumulation(self) -> Accumulation:
@@ -83,9 +106,9 @@ class Family(ABC):
             names = MODULES[module]
 
             def source() -> str:
-                if module == "states":
-                    return kernels.module(names, self.state_terms(by_rows, apart), None)
-                return kernels.module(names, self.terms(by_rows, apart), self.ending())
+                of = self.state_terms if module == "states" else self.terms
+                ending = self.ending() if "finish" in names or "results" in names else None
+                return kernels.module(names, of(by_rows, apart), ending)
 
             found = machine.functions(names, (module, by_rows, apart, *self.key), source)
             self._functions[module, by_rows, apart] = found
@@ -100,7 +123,7 @@ class FloatSums(Family):
     """Sums of floats, of their sizes and of their squares; of narrow integers too, if floats come out."""
 
     def __init__(self, operator: Operator, dtype: DType, result: DType, few: bool) -> None:
-        self._lift, self._last = operator.lift, operator.finish
+        self._lift, self.last = operator.lift, operator.finish
         self._dtype, self._result = dtype.name, result.name
         self._scaled = self._dtype == "float64"
         integers = not dtype.is_float
@@ -110,7 +133,7 @@ class FloatSums(Family):
         )
         self._signed = self._lift == "identity"
         self._few = self._signed and few and not self._exact
-        self.key = ("FloatSums", self._lift, self._last, self._dtype, self._result, self._few)
+        self.shared = ("FloatSums", self._lift, self._dtype, self._result, self._few)
         if self._exact:
             self.words = "exact float64 sums"
         elif self._narrow and not self._few:
@@ -138,7 +161,7 @@ class FloatSums(Family):
 
     def ending(self) -> Ending:
         """Return how totals become results."""
-        last, result, squares = self._last, self._result, self._lift == "square"
+        last, result, squares = self.last, self._result, self._lift == "square"
         if self._exact:
             return Ending(result, rounding.sums(last, False, rounding.no_error, result, False))
         if self._scaled and squares:
@@ -177,10 +200,10 @@ class IntegerSums(Family):
 
     def __init__(self, operator: Operator, dtype: DType, result: DType) -> None:
         self._algebra = IntegerSum(operator.lift, operator.finish, dtype, result)
-        self._lift, self._last = operator.lift, operator.finish
+        self._lift, self.last = operator.lift, operator.finish
         self._dtype, self._result = dtype.name, result.name
-        self.finishes = self._last != "log" and not result.is_float
-        self.key = ("IntegerSums", self._lift, self._last, self._dtype, self._result)
+        self.finishes = self.last != "log" and not result.is_float
+        self.shared = ("IntegerSums", self._lift, self._dtype, self._result)
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
@@ -189,7 +212,7 @@ class IntegerSums(Family):
 
     def ending(self) -> Ending:
         """Return how totals become results."""
-        return Ending(self._result, integers.ending(self._last, self._result))
+        return Ending(self._result, integers.ending(self.last, self._result))
 
     def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
         """Return flat totals as a state."""
@@ -202,26 +225,33 @@ class Extremes(Family):
 
     words = "the largest of integers in the order of the values"
 
-    def __init__(self, operator: Operator, dtype: DType, result: DType) -> None:
+    def __init__(self, operator: Operator, dtype: DType, result: DType, wide: bool = False) -> None:
         self._algebra = Extreme(operator.combine, dtype, result)
         self._largest = operator.combine == "maximum"
         self._dtype = dtype.name
+        self._kind = extremes.vector(self._dtype, wide)
+        self._of = operator, dtype, result
         self.finishes = dtype is result
-        self.key = ("Extremes", self._largest, self._dtype)
+        self.shared = ("Extremes", self._largest, self._dtype, wide)
+
+    @cached_property
+    def beside(self) -> Family | None:
+        """The same with lanes of 64 bits."""
+        return Extremes(*self._of, wide=True)
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
-        elements = extremes.elements(self._dtype, self._largest, apart)
-        return Terms(extremes.accumulation(self._dtype, self._largest), elements, by_rows)
+        elements = extremes.elements(self._dtype, self._largest, apart, self._kind)
+        return Terms(extremes.accumulation(self._largest, self._kind), elements, by_rows)
 
     def ending(self) -> Ending:
         """Return how totals become results."""
         bits = 8 * memory.size_of(self._dtype)
-        return Ending(f"uint{bits}", extremes.ending(self._dtype, self._largest))
+        return Ending(f"uint{bits}", extremes.ending(self._dtype, self._largest, self._kind))
 
     def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
         """Return flat totals as a state."""
-        found = extremes.value_of(parts[0], self._dtype, self._largest)
+        found = extremes.value_of(parts[0], self._dtype, self._largest, self._kind)
         bits = 8 * memory.size_of(self._dtype)
         values = found.astype(f"u{bits // 8}").view(in_namespace(np, self._dtype))
         held, count = self._algebra.held(np, values), np.asarray(terms)
@@ -237,7 +267,12 @@ class Products(Family):
 
     def __init__(self, dtype: DType, result: DType) -> None:
         self._dtype, self._result = dtype.name, result.name
-        self.key = ("Products", self._dtype, self._result)
+        self.shared = ("Products", self._dtype, self._result)
+
+    @property
+    def beside(self) -> Family | None:
+        """None: it computes more than it reads."""
+        return None
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
@@ -261,7 +296,12 @@ class IntegerProducts(Family):
 
     def __init__(self, dtype: DType, result: DType) -> None:
         self._dtype, self._result = dtype.name, result.name
-        self.key = ("IntegerProducts", self._dtype, self._result)
+        self.shared = ("IntegerProducts", self._dtype, self._result)
+
+    @property
+    def beside(self) -> Family | None:
+        """None: it computes more than it reads."""
+        return None
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
@@ -287,7 +327,12 @@ class Exponentials(Family):
     def __init__(self, dtype: DType, result: DType) -> None:
         self._dtype, self._result = dtype.name, result.name
         self._exactly = "float64" in (self._dtype, self._result)
-        self.key = ("Exponentials", self._dtype, self._result)
+        self.shared = ("Exponentials", self._dtype, self._result)
+
+    @property
+    def beside(self) -> Family | None:
+        """None: it computes more than it reads."""
+        return None
 
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
@@ -341,7 +386,7 @@ def warm_up(reduction: Reduction) -> int:
     """Make all modules of an operator and its dtypes ready; return how many there are."""
     variants = {found.key: found for found in (family(reduction, terms) for terms in (FEW, FEW + 1)) if found}
     for found in variants.values():
-        for module in MODULES:
+        for module in WARMED:
             for by_rows in (True, False):
                 found.functions(module, by_rows, False)
-    return len(variants) * len(MODULES) * 2
+    return len(variants) * len(WARMED) * 2

@@ -95,10 +95,16 @@ class Geometry:
 
     def parameters(self, address: int, box: Box, piece: Box | None) -> tuple[list[int], Any]:
         """Return the first of a kernel's parameters for a part of an array, and what holds their memory."""
-        if piece is None and len(self.boxes) == 1:
-            numbers, held = self._of_all
-            return [address, *numbers[1:]], held
+        if piece is None and box is self.state_boxes[0][0] and len(self.state_boxes) == 1:
+            numbers, held = self._whole_array
+            return [address, *numbers], held
         return self._parameters(address, box, piece)
+
+    @cached_property
+    def _whole_array(self) -> tuple[list[int], Any]:
+        """The same for the whole of it, but for the address."""
+        (_, *numbers), held = self._parameters(0, self.state_boxes[0][0], None)
+        return numbers, held
 
     def _parameters(self, address: int, box: Box, piece: Box | None) -> tuple[list[int], Any]:
         sizes = self._sizes.copy()

@@ -10,6 +10,8 @@ import ctypes
 import struct
 import threading
 from array import array
+from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -24,7 +26,7 @@ from xpreduce_numpy import careful
 from xpreduce_numpy.compiled import kernels, pool
 from xpreduce_numpy.compiled.accumulation import Accumulation
 from xpreduce_numpy.compiled.families import Family
-from xpreduce_numpy.compiled.geometry import geometry_of
+from xpreduce_numpy.compiled.geometry import Geometry, geometry_of
 from xpreduce_numpy.compiled.writing import BYTES
 from xpreduce_numpy.walk import Walk
 
@@ -81,28 +83,35 @@ class Compiled:
         geometry = self._geometry
         tasks = [partial(self._state, box, pieces) for box, pieces in geometry.state_boxes]
         states = pool.run(tasks, get_num_threads() if geometry.state_boxes[0][1] is None else 1)
-        return tuple(
-            geometry.places[True].of(np.concatenate(parts)) if parts[0].ndim else parts[0]
-            for parts in zip(*states, strict=True)
-        )
+        return whole(states, geometry)
 
     def _results(self, box: Box, pieces: list[Box] | None, out: Any) -> None:
         """Compute the results of a box into `out`, which is flat."""
         if not self._family.finishes:
-            state = self._state(box, pieces)
             with _slow:
-                out[...] = algebra_of(self._reduction).finish(np, state)
+                out[...] = algebra_of(self._reduction).finish(np, self._state(box, pieces))
             return
         accumulation = self._family.accumulation
+        if pieces is not None:
+            self.finish(box, self._totals(box, pieces, "pieces", accumulation), out, "pieces")
+            return
+        near = self._geometry.by_rows or self._geometry.terms <= _FEW
+        room = min(_BOX if near else _WIDE_BOX, -(-out.size // accumulation.lanes) * accumulation.lanes)
+        memory = _kept_totals(accumulation, room + accumulation.lanes)
         marks = bytearray(out.size + 8)
-        if pieces is None:
-            near = self._geometry.by_rows or self._geometry.terms <= _FEW
-            room = min(_BOX if near else _WIDE_BOX, -(-out.size // accumulation.lanes) * accumulation.lanes)
-            memory = _kept_totals(accumulation, room + accumulation.lanes)
-            left = self._call("results", "results", box, None, memory, out, marks, room)
-        else:
-            memory = self._totals(box, pieces, "pieces", accumulation)
-            left = self._call("pieces", "finish", box, None, memory, out, marks)
+        self._mend(box, out, marks, self._call("results", "results", box, None, memory, out, marks, room))
+
+    def finish(self, box: Box, totals: Totals, out: Any, group: str = "finish") -> None:
+        """Make results of the totals of a box, in `out`, which is flat."""
+        if not self._family.finishes:
+            with _slow:
+                out[...] = algebra_of(self._reduction).finish(np, self.state(box, totals))
+            return
+        marks = bytearray(out.size + 8)
+        self._mend(box, out, marks, self._call(group, "finish", box, None, totals, out, marks))
+
+    def _mend(self, box: Box, out: Any, marks: bytearray, left: int) -> None:
+        """Compute the results again that kernels left open."""
         if left:
             open_: Any = np.frombuffer(marks, np.bool_, out.size)
             with _slow:
@@ -110,10 +119,14 @@ class Compiled:
 
     def _state(self, box: Box, pieces: list[Box] | None) -> State:
         """Return the state of a box, flat."""
-        accumulation = self._family.state_accumulation
-        memory = self._totals(box, pieces, "states", accumulation)
-        lines, width, padded = self._geometry.lines(box, accumulation.lanes)
-        parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in memory.parts(lines * padded)]
+        return self.state(box, self._totals(box, pieces, "states", self._family.state_accumulation))
+
+    def state(self, box: Box, totals: Totals) -> State:
+        """Return the totals of a box as its state, flat."""
+        lines, width, padded = self._geometry.lines(box, totals.lanes)
+        parts = totals.parts(lines * padded)
+        if width != padded:
+            parts = [part.reshape(lines, padded)[:, :width].reshape(-1) for part in parts]
         state, wrong = self._family.state(parts, self._geometry.terms)
         if wrong is not None and wrong.any():
             chosen = np.flatnonzero(wrong)
@@ -124,22 +137,29 @@ class Compiled:
                     part[chosen] = better
         return state
 
-    def _totals(self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation) -> _Totals:
+    def _totals(self, box: Box, pieces: list[Box] | None, group: str, accumulation: Accumulation) -> Totals:
         """Return the totals of a box, piece by piece in threads and then put together in order."""
-        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
-
-        def of(piece: Box | None) -> _Totals:
-            memory = _Totals(accumulation, lines * padded)
-            self._call(group, "totals", box, piece, memory)
-            return memory
-
-        parts: list[Box | None] = [None] if pieces is None else list(pieces)
-        first: _Totals
-        first, *others = pool.run([partial(of, part) for part in parts], get_num_threads())
+        first: Totals
+        if pieces is None:
+            return self.totals(box, None, group, accumulation)
+        parts: list[Box | None] = list(pieces)
+        tasks = [partial(self.totals, box, part, group, accumulation) for part in parts]
+        first, *others = pool.run(tasks, get_num_threads())
         for other in others:
-            # The kernel looks for them where results would be.
-            self._call(group, "join", box, None, first, other.memory)
+            self.join(box, group, first, other)
         return first
+
+    def totals(self, box: Box, piece: Box | None, group: str, accumulation: Accumulation) -> Totals:
+        """Return the totals of a piece of a box, or of the whole."""
+        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
+        totals = Totals(accumulation, lines * padded)
+        self._call(group, "totals", box, piece, totals)
+        return totals
+
+    def join(self, box: Box, group: str, totals: Totals, other: Totals) -> None:
+        """Add other totals of a box to `totals`."""
+        # The kernel looks for them where results would be.
+        self._call(group, "join", box, None, totals, other.memory)
 
     def _call(
         self,
@@ -147,7 +167,7 @@ class Compiled:
         name: str,
         box: Box,
         piece: Box | None,
-        memory: _Totals,
+        memory: Totals,
         out: Any = None,
         marks: bytearray | None = None,
         room: int = 0,
@@ -174,36 +194,55 @@ class Compiled:
         return found
 
 
+def whole(states: Sequence[State], geometry: Geometry) -> State:
+    """Return the state of an array of the flat states of its boxes."""
+    place = geometry.places[True].of
+    if len(states) == 1:
+        return tuple(place(part) if part.ndim else part for part in states[0])
+    return tuple(
+        place(np.concatenate(parts)) if parts[0].ndim else parts[0] for parts in zip(*states, strict=True)
+    )
+
+
 _kept = threading.local()
 
 
-def _kept_totals(accumulation: Accumulation, outputs: int) -> _Totals:
+def _kept_totals(accumulation: Accumulation, outputs: int) -> Totals:
     """Return a thread's memory for totals that nobody needs once the kernel returns."""
     key = accumulation.parts, accumulation.item, outputs
     if getattr(_kept, "key", None) != key:
-        _kept.totals, _kept.key = _Totals(accumulation, outputs), key
-    found: _Totals = _kept.totals
+        _kept.totals, _kept.key = Totals(accumulation, outputs), key
+    found: Totals = _kept.totals
     return found
 
 
-class _Totals:
+class Totals:
     """Memory for the totals of so many outputs, and for what else a kernel needs."""
 
     def __init__(self, accumulation: Accumulation, outputs: int) -> None:
-        self._accumulation = accumulation
+        self._dtypes, self.lanes = accumulation.dtypes, accumulation.lanes
         self.outputs = outputs
         # Not a power of two: parts a page apart would share a place in the cache.
         self.pitch = outputs * accumulation.item + BYTES
         size = accumulation.parts * self.pitch + kernels.BUFFER_BYTES
-        self._bytes: Any = np.empty(size + BYTES, np.uint8)
-        start = -self._bytes.ctypes.data % BYTES
-        self.memory = self._bytes[start : start + size]
-        self.address = self.memory.ctypes.data
+        whole: Any = np.empty(size + BYTES, np.uint8)
+        address = whole.__array_interface__["data"][0]
+        start = -address % BYTES
+        self.memory = whole[start : start + size]
+        self.address = address + start
         self.buffer = self.address + accumulation.parts * self.pitch
+
+    def of(self, first: int, accumulation: Accumulation) -> Totals:
+        """Return those parts of the totals that belong to one of several accumulations."""
+        part = copy(self)
+        part._dtypes = accumulation.dtypes
+        part.memory = self.memory[first * self.pitch :]
+        part.address = self.address + first * self.pitch
+        return part
 
     def parts(self, count: int) -> list[Any]:
         """Return the parts of the first `count` totals."""
         return [
             self.memory[k * self.pitch : k * self.pitch + count * dtype.itemsize].view(dtype)
-            for k, dtype in enumerate(self._accumulation.dtypes)
+            for k, dtype in enumerate(self._dtypes)
         ]

@@ -161,18 +161,25 @@ class Elements:
 
     def read(self, code: Code, address: Value, stride: Value, count: Value | None = None) -> Value:
         """Load a vector, or its first `count` lanes without touching what lies behind them."""
+        return self.converted(code, self.loaded(code, address, stride, count), count)
+
+    def loaded(self, code: Code, address: Value, stride: Value, count: Value | None) -> Value:
+        """Load a vector as it lies in memory; what is in its lanes from `count` on says nothing."""
         kind = ir.VectorType(STORED[self.dtype], self.kind.count)
         if self.apart:
-            value = self._gathered(code, kind, address, stride, count)
-        elif count is None:
-            value = load(code, kind, address)
-        else:
-            mask, zero = _first_lanes(code, kind.count, count), ir.Constant(kind, None)
-            pointer = _pointer(code, kind, address)
-            loaded = known(code.builder, "masked.load", kind, pointer, INT32(1), mask.ir, zero)
-            value = Value(code.builder, loaded)
+            return self._gathered(code, kind, address, stride, count)
+        if count is None:
+            return load(code, kind, address)
+        mask, zero = _first_lanes(code, kind.count, count), ir.Constant(kind, None)
+        pointer = _pointer(code, kind, address)
+        return Value(code.builder, known(code.builder, "masked.load", kind, pointer, INT32(1), mask.ir, zero))
+
+    def converted(self, code: Code, value: Value, count: Value | None) -> Value:
+        """Return a vector as it lies in memory as one of elements, of which the first `count` count."""
         value = self.convert(value)
-        return value if count is None else _first_lanes(code, kind.count, count).where(value, self.neutral)
+        if count is None:
+            return value
+        return _first_lanes(code, self.kind.count, count).where(value, self.neutral)
 
     @staticmethod
     def _gathered(code: Code, kind: Any, address: Value, stride: Value, count: Value | None) -> Value:

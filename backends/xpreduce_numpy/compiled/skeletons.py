@@ -74,13 +74,7 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
                 with whole, code.either(r <= _SHORT * lanes) as (short, long):
                     with short:
                         starts = [top + across * i for i in range(lanes)]
-                        with code.either(r <= acc.across) as (turned, beside):
-                            with turned:
-                                absorb(place, _across(code, acc, elements, starts, r, stride))
-                            with beside:
-                                tiles = [acc.tile(code)] * lanes
-                                tiles = _together(code, acc, elements, tiles, starts, r, stride)
-                                absorb(place, _folded(code, acc, tiles))
+                        absorb(place, _of_short(code, acc, elements, starts, r, stride))
                     with long, code.loop(0, r, acc.depth * lanes) as start:
                         length = (r - start).smaller(acc.depth * lanes)
                         far = length * elements.size >= _FAR
@@ -166,10 +160,31 @@ def _step_all(code: Code, acc: Accumulation, tile: Variable[Vectors], vectors: l
         tile.set(acc.step(code, tile.now, vector))
 
 
-def _across(
+def _of_short(
     code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
 ) -> Vectors:
     """Return the tile of as many short rows as there are lanes, with a lane for each."""
+    found = code.variable(acc.tile(code))
+
+    def merged() -> None:
+        tiles = _together(code, acc, elements, [acc.tile(code)] * len(rows), rows, r, stride)
+        found.set(_folded(code, acc, tiles))
+
+    if not acc.across:
+        merged()
+        return found.now
+    with code.either(r <= acc.across) as (turned, not_turned):
+        with turned:
+            found.set(_across(code, acc, elements, rows, r, stride))
+        with not_turned:
+            merged()
+    return found.now
+
+
+def _across(
+    code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
+) -> Vectors:
+    """Return the like of `_of_short`, of columns of all rows: blocks of them are turned in registers."""
     by, lanes = code.integer(elements.step(stride)), acc.lanes
     tile = code.variable(acc.tile(code))
 

@@ -7,6 +7,7 @@ and the others; backends replace what they can do faster.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -48,3 +49,30 @@ def algebra_of(reduction: Reduction) -> Algebra:
     if dtype.is_float:
         return FloatSum(operator.lift, operator.finish, dtype, result)
     return IntegerSum(operator.lift, operator.finish, dtype, result)
+
+
+_STACKED = 2**16
+"""Numbers in one array of all states up to which stacking them costs less than merging one by one."""
+
+
+def merged(xp: Any, algebra: Algebra, states: Sequence[State]) -> State:
+    """Return the state of the values of all: of many small states by halves of a stack of them."""
+    first, *others = states
+    size = max(part.size if part.size is not None else _STACKED for part in first)
+    if len(states) * size > _STACKED:
+        for state in others:
+            first = algebra.combine(xp, first, state)
+        return first
+    stack: State = tuple(xp.stack(parts) for parts in zip(*states, strict=True))
+    count = len(states)
+    while count > 1:
+        half = count // 2
+        a, b, odd = (
+            tuple(part[start:stop, ...] for part in stack)
+            for start, stop in ((0, half), (half, 2 * half), (2 * half, count))
+        )
+        stack = algebra.combine(xp, a, b)
+        if count % 2:
+            stack = tuple(xp.concat(both) for both in zip(stack, odd, strict=True))
+        count = half + count % 2
+    return tuple(part[0, ...] for part in stack)
