@@ -139,28 +139,37 @@ def threads(records: Records, name: str) -> str:
 
 
 def errors(results: dict[str, Any], dtype: str, name: str) -> str:
-    """Draw each library's largest error in ulp for every operator; at the right edge what is not finite."""
+    """Draw each library's largest error in ulp for every operator, and the share of results that are wrong.
+
+    At the right edge of the errors is what is not finite.
+    """
     operators = list(results)
-    edge, seen = 10.0**20, set()
+    most, edge, seen = 10.0**20, 10.0**24, set()
     with drawing(name, 6.4, 1.2 + 0.3 * len(operators)) as figure:
-        axes = figure.subplots()
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
         for row, operator in enumerate(operators):
-            for by, tally in results[operator][dtype]["libraries"].items():
+            found = results[operator][dtype]
+            for by, tally in found["libraries"].items():
                 marker, colour = MARKS[by]
-                at = edge if tally["not_finite"] else max(tally["largest"], 0.1)
-                shift = (list(MARKS).index(by) % 5 - 2) * 0.09 if at == edge else 0
-                axes.plot(at, row + shift, marker, color=colour, zorder=3 if by == OURS else 2)
+                order = 3 if by == OURS else 2
+                at = edge if tally["not_finite"] else min(max(tally["largest"], 0.1), most)
+                # Many are not finite: side by side they can be told apart.
+                place = row + (list(MARKS).index(by) % 5 - 2) * 0.09 if at == edge else row
+                left.plot(at, place, marker, color=colour, zorder=order)
+                wrong = 100 * (1 - tally["right"] / found["reductions"])
+                right.plot(wrong, row, marker, color=colour, zorder=order)
                 seen.add(by)
-        axes.set_yticks(range(len(operators)), operators)
-        axes.set_ylim(len(operators) - 0.5, -0.5)
-        axes.set_xscale("log")
-        axes.set_xlim(0.05, edge * 10)
-        ticks = {0.1: "0", 0.5: "½", 10: "10", 10**4: "10⁴", 10**8: "10⁸", 10**12: "10¹²", 10**16: "10¹⁶"}
-        axes.set_xticks([*ticks, edge], [*ticks.values(), "inf"])
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.tick_params(axis="x", which="minor", length=0)
-        axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":")
-        axes.set_xlabel("largest error in ulp")
-        axes.grid()
+        left.set_yticks(range(len(operators)), operators)
+        left.set_ylim(len(operators) - 0.5, -0.5)
+        left.set_xscale("log")
+        left.set_xlim(0.05, edge * 10)
+        ticks = {0.1: "0", 10.0: "10", 10.0**5: "10⁵", 10.0**10: "10¹⁰", 10.0**15: "10¹⁵"}
+        left.set_xticks([*ticks, most, edge], [*ticks.values(), "≥ 10²⁰", "inf"])
+        left.tick_params(axis="x", which="minor", length=0, labelbottom=False)
+        left.axvline(0.5, color=INK, linewidth=0.8, linestyle=":")
+        left.set_xlabel("largest error in ulp; dotted: ½")
+        right.set_xlabel("results not right, %")
+        left.grid()
+        right.grid()
         legend(figure, seen)
-        return svg(figure, name, f"Largest error in ulp of each library, {dtype}")
+        return svg(figure, name, f"Largest error in ulp and share of wrong results of each library, {dtype}")
