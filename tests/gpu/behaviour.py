@@ -85,6 +85,10 @@ def late_producer() -> str | None:
     stream = cupy.cuda.Stream(non_blocking=True)
     cupy.cuda.Device().synchronize()
     with stream:
+        occupied(0)
+        x += 0
+        xpreduce.reduce_sum(x, keepdims=False)  # all is compiled, and the stream has memory
+        stream.synchronize()
         occupied(_BUSY)
         x += 1
         result = xpreduce.reduce_sum(x, keepdims=False)
