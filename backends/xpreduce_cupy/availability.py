@@ -24,7 +24,7 @@ def advice(error: Exception) -> str:
     """Return what an error of CuPy's means and what to do, from what is found missing now."""
     reason = "; ".join(each for each in (_hardware(), _nvrtc()) if each is not None)
     text = str(error).strip()
-    if not reason and _is_about_headers(text):
+    if not reason and is_about_headers(text):
         reason = _headers()
     return f"{reason} (CuPy says: {text})" if reason else f"CuPy says: {text}"
 
@@ -34,9 +34,7 @@ def explained(what: str) -> Iterator[None]:
     """Raise what CuPy can't compile or run as a RuntimeError that says what to do; `what` was tried."""
     try:
         yield
-    except cupy.cuda.memory.OutOfMemoryError:
-        raise
-    except (cupy.cuda.compiler.CompileException, cupy.cuda.runtime.CUDARuntimeError, RuntimeError) as error:
+    except (cupy.cuda.compiler.CompileException, RuntimeError) as error:  # CUDA's own are RuntimeErrors
         raise RuntimeError(f"{what}: {advice(error)}") from error
 
 
@@ -95,7 +93,8 @@ def _headers() -> str:
     return f"CUDA's headers, which CuPy's own kernels need, are missing; {_toolkit()}"
 
 
-def _is_about_headers(text: str) -> bool:
+def is_about_headers(text: str) -> bool:
+    """Return whether an error of CuPy's says that CUDA's headers are missing."""
     return any(
         part in text
         for part in ("CUDA root directory", "could not open source file", "cannot open source file")

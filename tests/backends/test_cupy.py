@@ -21,6 +21,7 @@ from emulated_cuda.device import EmulatedDevice
 import xpreduce
 import xpreduce_cupy
 from xpreduce.algebra import algebra_of
+from xpreduce.dtypes import DTYPES
 from xpreduce.operators import find
 from xpreduce.protocol import Reduction
 from xpreduce.reductions import prepare
@@ -221,6 +222,50 @@ def test_with_cupy_and_no_device() -> None:
         assert f"pip install 'cupy-cuda{major}x[ctk]>=14'" in found.note
     else:
         assert "NVRTC" not in found.note
+
+
+@with_cupy
+@pytest.mark.filterwarnings("ignore")
+def test_errors_are_explained() -> None:
+    """What CuPy raises here is raised again with what is missing, and CuPy's own words."""
+    import cupy
+
+    from xpreduce_cupy.availability import explained
+
+    if cupy.cuda.runtime.driverGetVersion():
+        pytest.skip("there is a driver")
+    said = r"ReduceL2: there is no NVIDIA driver; .*CuPy says: cudaError"
+    with pytest.raises(RuntimeError, match=said), explained("ReduceL2"):
+        cupy.empty(3)
+
+
+@with_cupy
+@pytest.mark.filterwarnings("ignore")
+def test_cupys_nvrtc_compiles_the_kernels() -> None:
+    """With CuPy's options, without any header; a missing one is told from other errors."""
+    from cupy.cuda import compiler, nvrtc
+
+    from xpreduce_cupy import availability
+    from xpreduce_cupy.kernels import OPTIONS, family_of, source
+
+    try:
+        nvrtc.getVersion()
+    except RuntimeError as error:
+        assert "NVRTC, which compiles kernels, can't be loaded" in str(availability.lacking())
+        pytest.skip(str(error))
+    float32 = DTYPES["float32"]
+    name = family_of(find("l2"), float32, float32).kernel("rows")
+    program = nvrtc.createProgram(source(), "kernels.cu", (), ())
+    nvrtc.addNameExpression(program, name)
+    nvrtc.compileProgram(program, (*OPTIONS, "--device-as-default-execution-space", "-arch=sm_90"))
+    assert nvrtc.getLoweredName(program, name)
+    assert nvrtc.getCUBIN(program)
+    with pytest.raises(compiler.CompileException) as caught:
+        compiler._NVRTCProgram('#include "no_such_header.h"').compile(("-arch=sm_90",))
+    assert availability.is_about_headers(str(caught.value))
+    with pytest.raises(compiler.CompileException) as caught:
+        compiler._NVRTCProgram("int wrong = ;").compile(("-arch=sm_90",))
+    assert not availability.is_about_headers(str(caught.value))
 
 
 @with_cupy

@@ -37,6 +37,7 @@ MARKED = [
     ("README.md", "runs in: .ci/run"),
     ("docs/accuracy.md", "needs: ten minutes or more"),
     ("docs/getting_started.md", "needs: a clone"),
+    *[("docs/gpu.md", "needs: a GPU")] * 7,
 ]
 
 
