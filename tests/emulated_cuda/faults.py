@@ -268,6 +268,15 @@ FAULTS: tuple[Fault, ...] = (
 )
 
 
+BEYOND = Fault(
+    "rows: one value beyond the end is read",
+    "head + whole * width + lane, count, lanes)",
+    "head + whole * width + lane, count + 1, lanes)",
+    (),
+)
+"""What only a sanitizer is sure to see."""
+
+
 def is_caught(fault: Fault) -> str | None:
     """Return what catches a fault, or None."""
     emulator = Emulator(source=fault.source())
