@@ -117,6 +117,19 @@ def test_cupys_nvrtc_compiles_the_kernels() -> None:
 
 
 @with_cupy
+def test_bfloat16_before_cupy_14() -> None:
+    """The error names the version that has it."""
+    import cupy
+
+    if int(cupy.__version__.partition(".")[0]) >= 14:
+        pytest.skip("this CuPy has bfloat16")
+    x = np.ones(3, "float32")
+    reduction = prepare(find("l2"), x, 0, True, False, "bfloat16", "numpy")[1]
+    with pytest.raises(TypeError, match=r"ReduceL2: CuPy 13\..* has no bfloat16; it comes with CuPy 14"):
+        xpreduce_cupy.reduce(x, reduction)
+
+
+@with_cupy
 def test_numpy_and_cupy_are_not_mixed() -> None:
     """States of NumPy arrays are refused, whatever they are to be put together with."""
     x = np.ones((3, 4), "float32")
