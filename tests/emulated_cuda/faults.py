@@ -123,6 +123,12 @@ FAULTS: tuple[Fault, ...] = (
         ("sum int32",),
     ),
     Fault(
+        "joining: some threads do not come",
+        "if (lanes == 1) return state;",
+        "if (lanes == 1 || lane == 3) return state;",
+        ("sum int32",),
+    ),
+    Fault(
         "joining: half of the lanes",
         "apart = lanes / 2; apart > 0",
         "apart = lanes / 2; apart > 1",
