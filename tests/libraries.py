@@ -32,6 +32,8 @@ class Library(ABC):
     dtypes: tuple[str, ...] = ALL
     correctly_rounded = True
     """Whether float16, bfloat16 and float32 are always the nearest, not only almost always."""
+    lazy = False
+    """Whether arrays hold no values until they are computed."""
     gpu = False
     """Whether it needs a CUDA device."""
     emulated = False
@@ -147,6 +149,7 @@ class Dask(Library):
     """Dask arrays in several chunks; whatever computes before it is asked to raises."""
 
     name = "dask"
+    lazy = True
     correctly_rounded = False  # states of many terms can't be computed again
 
     def __init__(self) -> None:

@@ -65,6 +65,12 @@ def device_of(reduction: Reduction, *arrays: Any) -> Iterator[CudaDevice]:
         If they lie on several devices.
     """
     name = reduction.operator.name
+    for dtype in (reduction.dtype, reduction.result):
+        if dtype.name == "bfloat16" and int(cupy.__version__.partition(".")[0]) < BFLOAT16_SINCE:
+            raise TypeError(
+                f"{name}: CuPy {cupy.__version__} has no bfloat16; it comes with CuPy {BFLOAT16_SINCE}. "
+                'Install that, or use float32: data.astype("float32"), or dtype="float32" for the result'
+            )
     for array in arrays:
         if not isinstance(array, cupy.ndarray):
             kind = f"{type(array).__module__}.{type(array).__qualname__}"
@@ -77,12 +83,6 @@ def device_of(reduction: Reduction, *arrays: Any) -> Iterator[CudaDevice]:
         raise ValueError(
             f"{name}: the arrays lie on the CUDA devices {', '.join(map(str, numbers))}; copy them to one"
         )
-    for dtype in (reduction.dtype, reduction.result):
-        if dtype.name == "bfloat16" and int(cupy.__version__.partition(".")[0]) < BFLOAT16_SINCE:
-            raise TypeError(
-                f"{name}: CuPy {cupy.__version__} has no bfloat16; it comes with CuPy {BFLOAT16_SINCE}. "
-                'Install that, or use float32: data.astype("float32"), or dtype="float32" for the result'
-            )
     with explained(name), cupy.cuda.Device(numbers[0]):
         yield device(numbers[0])
 

@@ -156,17 +156,19 @@ def launch_of(
     if max(len(kept), len(reduced)) > MOST_DIMENSIONS:
         return None
     if run is not None:
-        kind, block, lanes = "rows", BLOCK, _row_lanes(run.size, item, results)
-        unit, least = lanes * max(1, _VECTOR // item), lanes * max(1, _LEAST_BYTES // item)
+        block, lanes = BLOCK, _row_lanes(run.size, item, results)
+        unit, least = max(1, _VECTOR // item), max(1, _LEAST_BYTES // item)
     else:
-        kind, (block, lanes) = "strided", _strided_lanes(dimensions, item, results, terms)
-        unit, least = lanes, lanes * max(16, _LEAST_BYTES // item)
+        block, lanes = _strided_lanes(dimensions, item, results, terms)
+        unit, least = 1, max(16, _LEAST_BYTES // item)
+    while lanes > 1 and grid(results, 1, lanes, block) > MOST_BLOCKS:
+        block, lanes = BLOCK, lanes // 2
     blocks = grid(results, 1, lanes, block)
-    if blocks > MOST_BLOCKS:
+    splits, chunk = _splits(results, terms, blocks, unit * lanes, least * lanes, run)
+    if blocks * splits > MOST_BLOCKS:
         raise ValueError(f"{results} results are more than a CUDA kernel can be launched for")
-    splits, chunk = _splits(results, terms, blocks, unit, least, run)
     return Launch(
-        kind=kind,
+        kind="strided" if run is None else "rows",
         dimensions=dimensions,
         offset=offset,
         results=results,

@@ -1,15 +1,11 @@
-"""The CuPy backend: what it says of what is missing, and its engine on emulated kernels.
+"""The CuPy backend's engine, on emulated kernels and NumPy's memory.
 
 Where there is a device, the tests of all array libraries run on CuPy too; see `tests/gpu` for the rest.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import subprocess
-import sys
-import textwrap
 from typing import Any
 
 import exact
@@ -21,16 +17,11 @@ from emulated_cuda.device import EmulatedDevice
 import xpreduce
 import xpreduce_cupy
 from xpreduce.algebra import algebra_of
-from xpreduce.dtypes import DTYPES
 from xpreduce.operators import find
 from xpreduce.protocol import Reduction
 from xpreduce.reductions import prepare
 from xpreduce_cupy import engine
 from xpreduce_cupy.kernels import MOST_DIMENSIONS
-
-CUPY = importlib.util.find_spec("cupy") is not None
-without_cupy = pytest.mark.skipif(CUPY, reason="CuPy is installed")
-with_cupy = pytest.mark.skipif(not CUPY, reason="CuPy is not installed")
 
 FAMILIES = [("l2", "float32"), ("mean", "float64"), ("min", "int8"), ("prod", "int32"), ("sum", "float16")]
 
@@ -171,109 +162,3 @@ def test_explain_says_how_it_is_cut() -> None:
     assert "rows, 256 threads a result" in text
     assert "layout: kept 8, reduced 16384" in text
     assert xpreduce_cupy.kernel(x[:0], of("l2", x[:0], 1)) == "none: the set is empty"
-
-
-def test_other_arrays_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"ReduceL2: numpy.ndarray is not a CuPy array; .*cupy.asarray"):
-        xpreduce.reduce_l2(np.ones(3), backend="cupy")
-
-
-def test_cupy_is_not_imported_to_ask() -> None:
-    """Neither dispatch nor the package imports CuPy, nor anything that is not in the core."""
-    code = """
-        import sys, numpy, xpreduce, xpreduce_cupy
-        xpreduce.reduce_l2(numpy.ones(3))
-        try:
-            xpreduce.reduce_l2(numpy.ones(3), backend="cupy")
-        except TypeError:
-            print(*({"cupy", "cupy_backends"} & set(sys.modules)), "none")
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout.split() == ["none"], done.stderr
-
-
-@without_cupy
-def test_without_cupy() -> None:
-    found = xpreduce.backends()["cupy"]
-    assert not found.ready
-    assert found.version == ""
-    assert found.note.startswith("CuPy is not installed; pip install 'xpreduce[cuda13x]'")
-
-
-@with_cupy
-@pytest.mark.filterwarnings("ignore")
-def test_with_cupy_and_no_device() -> None:
-    """What is missing is told apart, whatever CuPy itself makes of it, and with what to do."""
-    import cupy
-
-    found = xpreduce.backends()["cupy"]
-    assert found.version == cupy.__version__
-    if found.ready:
-        pytest.skip("there is a device")
-    assert "driver" in found.note or "CUDA device" in found.note or "NVRTC" in found.note
-    if not cupy.cuda.runtime.driverGetVersion():
-        assert "there is no NVIDIA driver; install it" in found.note
-    try:
-        cupy.cuda.nvrtc.getVersion()
-    except RuntimeError:
-        major = cupy.cuda.runtime.runtimeGetVersion() // 1000
-        assert f"pip install 'cupy-cuda{major}x[ctk]>=14'" in found.note
-    else:
-        assert "NVRTC" not in found.note
-
-
-@with_cupy
-@pytest.mark.filterwarnings("ignore")
-def test_errors_are_explained() -> None:
-    """What CuPy raises here is raised again with what is missing, and CuPy's own words."""
-    import cupy
-
-    from xpreduce_cupy.availability import explained
-
-    if cupy.cuda.runtime.driverGetVersion():
-        pytest.skip("there is a driver")
-    said = r"ReduceL2: there is no NVIDIA driver; .*CuPy says: cudaError"
-    with pytest.raises(RuntimeError, match=said), explained("ReduceL2"):
-        cupy.empty(3)
-
-
-@with_cupy
-@pytest.mark.filterwarnings("ignore")
-def test_cupys_nvrtc_compiles_the_kernels() -> None:
-    """With CuPy's options, without any header; a missing one is told from other errors."""
-    from cupy.cuda import compiler, nvrtc
-
-    from xpreduce_cupy import availability
-    from xpreduce_cupy.kernels import OPTIONS, family_of, source
-
-    try:
-        nvrtc.getVersion()
-    except RuntimeError as error:
-        assert "NVRTC, which compiles kernels, can't be loaded" in str(availability.lacking())
-        pytest.skip(str(error))
-    float32 = DTYPES["float32"]
-    name = family_of(find("l2"), float32, float32).kernel("rows")
-    program = nvrtc.createProgram(source(), "kernels.cu", (), ())
-    nvrtc.addNameExpression(program, name)
-    nvrtc.compileProgram(program, (*OPTIONS, "--device-as-default-execution-space", "-arch=sm_90"))
-    assert nvrtc.getLoweredName(program, name)
-    assert nvrtc.getCUBIN(program)
-    with pytest.raises(compiler.CompileException) as caught:
-        compiler._NVRTCProgram('#include "no_such_header.h"').compile(("-arch=sm_90",))
-    assert availability.is_about_headers(str(caught.value))
-    with pytest.raises(compiler.CompileException) as caught:
-        compiler._NVRTCProgram("int wrong = ;").compile(("-arch=sm_90",))
-    assert not availability.is_about_headers(str(caught.value))
-
-
-@with_cupy
-def test_numpy_and_cupy_are_not_mixed() -> None:
-    """States of NumPy arrays are refused, whatever they are to be put together with."""
-    x = np.ones((3, 4), "float32")
-    reduction = of("l2", x, 0)
-    from xpreduce_numpy import partial
-
-    with pytest.raises(TypeError, match=r"ReduceL2: a numpy.ndarray can't be put together with CuPy arrays"):
-        xpreduce_cupy.combine(partial(x, reduction), partial(x, reduction), reduction)

@@ -24,7 +24,7 @@ from emulated_cuda import nvrtc
 from emulated_cuda.cases import EIGHT, LAYOUTS, check_states, conversions, dtypes_of, kinds_of, try_layout
 from emulated_cuda.emulator import SANITIZERS, Emulator
 from emulated_cuda.families import every_family
-from emulated_cuda.faults import FAULTS, is_caught, try_orders
+from emulated_cuda.faults import BEYOND, FAULTS, is_caught, try_orders
 
 Job = tuple[str, str, str]
 
@@ -115,11 +115,26 @@ def with_sanitizers() -> int:
     found = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     options = "detect_leaks=0:detect_stack_use_after_return=0"
     env = {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": options}
-    return subprocess.run([sys.executable, "-m", "emulated_cuda", "sanitized"], env=env).returncode
+    command = [sys.executable, "-m", "emulated_cuda"]
+    seen = subprocess.run([*command, "beyond"], env=env, capture_output=True, text=True)
+    if "heap-buffer-overflow" not in seen.stderr:
+        print("FAILED: a read beyond the end of an array is not seen")
+        return 1
+    print("a planted read beyond the end of an array: seen")
+    return subprocess.run([*command, "sanitized"], env=env).returncode
+
+
+def beyond() -> None:
+    """Reduce an array by a kernel that reads one value too many."""
+    emulator = Emulator(source=BEYOND.source(), flags=SANITIZERS)
+    try_layout(emulator, "max", "uint8", "uint8", LAYOUTS[0], "full", 0, some=None)
 
 
 def main() -> int:
     """Do what the command line asks for."""
+    if sys.argv[1:] == ["beyond"]:
+        beyond()
+        return 0
     if len(sys.argv) != 2 or sys.argv[1] not in ("whole", "sanitized", "faults", "compiled"):
         print(__doc__)
         return 2

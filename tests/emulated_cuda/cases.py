@@ -187,10 +187,10 @@ def try_layout(
     rng = np.random.default_rng(seed)
     device = EmulatedDevice(emulator)
     base = values(kind, dtype, op, layout.shape, rng)
-    # As little aligned as its elements may be.
-    room = np.empty(base.nbytes + 16, np.uint8)
+    # As little aligned as its elements may be, and at the end of its memory, where sanitizers watch.
     shift = seed * base.itemsize % 16
-    held = room[shift : shift + base.nbytes].view(base.dtype).reshape(base.shape)
+    room = np.empty(shift + base.nbytes, np.uint8)
+    held = room[shift:].view(base.dtype).reshape(base.shape)
     held[...] = base
     x = layout.view(held)
     reduction = reduction_of(op, x, layout.axes, result)

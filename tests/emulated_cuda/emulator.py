@@ -19,7 +19,15 @@ from pathlib import Path
 from xpreduce_cupy import kernels
 
 KINDS = ("rows", "strided", "merge", "combine", "finish")
-FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-Wall", "-Wno-unknown-pragmas")
+FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-Wall",
+    "-Wno-unknown-pragmas",
+    "-U_FORTIFY_SOURCE",
+)
 SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 
 _HERE = Path(__file__).parent

@@ -123,6 +123,12 @@ FAULTS: tuple[Fault, ...] = (
         ("sum int32",),
     ),
     Fault(
+        "joining: some threads do not come",
+        "if (lanes == 1) return state;",
+        "if (lanes == 1 || lane == 3) return state;",
+        ("sum int32",),
+    ),
+    Fault(
         "joining: half of the lanes",
         "apart = lanes / 2; apart > 0",
         "apart = lanes / 2; apart > 1",
@@ -266,6 +272,15 @@ FAULTS: tuple[Fault, ...] = (
         ("log_sum_exp float64",),
     ),
 )
+
+
+BEYOND = Fault(
+    "rows: one value beyond the end is read",
+    "head + whole * width + lane, count, lanes)",
+    "head + whole * width + lane, count + 1, lanes)",
+    (),
+)
+"""What only a sanitizer is sure to see."""
 
 
 def is_caught(fault: Fault) -> str | None:

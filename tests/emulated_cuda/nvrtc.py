@@ -38,7 +38,7 @@ class Usage:
 
 def missing() -> str | None:
     """Return why nothing can be compiled here, or None."""
-    return None if _library() else "NVRTC is not installed: pip install 'nvidia-cuda-nvrtc>=13,<14'"
+    return None if _library() else "NVRTC is not installed: pip install 'xpreduce[nvrtc]'"
 
 
 @cache

@@ -40,4 +40,4 @@ DEVICE i64 offset_of(const Dimension* dimensions, i64 count, i64 index) {
 DEVICE i64 kept_offset(const Arguments& a, i64 result) { return offset_of(a.kept, a.kept_dims, result); }
 
 // Where a segment, or for any strides a value, lies behind the first one of its result.
-DEVICE i64 reduced_offset(const Arguments& a, i64 index) { return offset_of(a.reduced, a.reduced_dims, index); }
+DEVICE i64 reduced_offset(const Arguments& a, i64 i) { return offset_of(a.reduced, a.reduced_dims, i); }

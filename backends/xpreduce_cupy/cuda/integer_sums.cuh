@@ -12,7 +12,7 @@ template <class Lift, class T> struct IntegerSum {
     static const bool is_narrow = term_bits <= 32;
     static const int limbs = (term_bits + 48 + 31) / 32 < 3 ? 3 : (term_bits + 48 + 31) / 32;
 
-    struct Local { u64 low, middle, high; };
+    typedef Wide Local;
 
     static __device__ __forceinline__ State empty() { return {0, 0, 0}; }
     static __device__ __forceinline__ Local start() { return {0, 0, 0}; }
@@ -28,8 +28,7 @@ template <class Lift, class T> struct IntegerSum {
                 local.low += Lift::is_square ? word * word : word;
             } else if constexpr (Lift::is_square) {
                 if constexpr (term_bits == 128) {
-                    Wide sum = add(Wide{local.low, local.middle, local.high}, product(word, word));
-                    local = {sum.low, sum.middle, sum.high};
+                    local = add(local, product(word, word));
                 } else {
                     word *= word;
                     local.low += word;
@@ -49,7 +48,7 @@ template <class Lift, class T> struct IntegerSum {
             bool below = can_be_negative && (i64)local.low < 0;
             return extended(local.low, below ? ~0ull : 0ull, below);
         }
-        if constexpr (term_bits == 128) return {local.low, local.middle, local.high};
+        if constexpr (term_bits == 128) return local;
         return extended(local.low, local.middle, can_be_negative && (i64)local.middle < 0);
     }
 

@@ -88,7 +88,7 @@ struct Seat { i64 lane, index, split, step; };
 // Lanes side by side, or `is_across` results side by side.
 DEVICE Seat seat_of(const Arguments& a, i64 splits, bool is_across) {
     i64 side = quotient(blockDim.x, a.lanes), tile = quotient(blockIdx.x, splits), thread = threadIdx.x;
-    i64 above = quotient(thread, is_across ? side : a.lanes), below = thread - above * (is_across ? side : a.lanes);
+    i64 width = is_across ? side : a.lanes, above = quotient(thread, width), below = thread - above * width;
     i64 lane = is_across ? above : below, result = is_across ? below : above;
     return {lane, tile * side + result, blockIdx.x - tile * splits, is_across ? side : 1};
 }
@@ -139,10 +139,12 @@ KERNEL strided(const __grid_constant__ Arguments a) {
         bounds_of(a, seat, first, last);
         const Input* values = address<const Input>(a.input) + kept_offset(a, seat.index);
         if (a.reduced_dims > 1) {
-            take_spread<Family>(local, a, first + seat.lane, last, [&](i64 i) { return values[reduced_offset(a, i)]; });
+            auto at = [&](i64 i) { return values[reduced_offset(a, i)]; };
+            take_spread<Family>(local, a, first + seat.lane, last, at);
         } else {
             i64 stride = a.reduced[0].stride;
-            take_spread<Family>(local, a, first + seat.lane, last, [&](i64 i) { return values[i * stride]; });
+            auto at = [&](i64 i) { return values[i * stride]; };
+            take_spread<Family>(local, a, first + seat.lane, last, at);
         }
     }
     typename Family::State state = joined<Family>(Family::close(local), seat.lane, a.lanes, seat.step);
@@ -150,11 +152,14 @@ KERNEL strided(const __grid_constant__ Arguments a) {
 }
 
 KERNEL merge(const __grid_constant__ Arguments a) {
+    typedef typename Family::State State;
     Seat seat = seat_of(a, 1, true);
-    typename Family::State state = Family::empty();
+    State state = Family::empty();
     if (seat.index < a.results) {
-        const typename Family::State* parts = address<const typename Family::State>(a.scratch) + seat.index;
-        for (i64 s = seat.lane; s < a.splits; s += a.lanes) state = Family::merge(state, parts[s * a.results]);
+        const State* parts = address<const State>(a.scratch) + seat.index;
+        for (i64 s = seat.lane; s < a.splits; s += a.lanes) {
+            state = Family::merge(state, parts[s * a.results]);
+        }
     }
     state = joined<Family>(state, seat.lane, a.lanes, seat.step);
     if (seat.lane == 0 && seat.index < a.results) deliver<Family>(a, state, seat);

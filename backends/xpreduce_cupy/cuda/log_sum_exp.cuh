@@ -72,6 +72,7 @@ template <class T, Precision precision> struct LogSumExp {
     }
 
     static __device__ __forceinline__ State load(const i64* arrays, i64 at) {
-        return {address<double>(arrays[0])[at], address<double>(arrays[1])[at], address<double>(arrays[2])[at]};
+        const double *largest = address<double>(arrays[0]), *high = address<double>(arrays[1]);
+        return {largest[at], high[at], address<double>(arrays[2])[at]};
     }
 };
