@@ -54,9 +54,10 @@ def chunks(options: argparse.Namespace) -> Iterator[Record]:
     limit = read_limit()
     for dtype in options.dtypes:
         elements = options.elements or max(cases.enough_elements(np.dtype(dtype).itemsize), 2**28)
-        for mib in (16, 64):
+        for mib in options.mib:
             x, whole = in_memory(dtype, elements, mib)
-            for operator, ways in peers.DASK.items():
+            for operator in options.operators:
+                ways = peers.DASK[operator]
                 for name, axes in AXES.items():
                     contenders: dict[str, Callable[[], Any]] = {LIMIT: limit}
                     for by, build in ways.items():
@@ -75,9 +76,9 @@ def many(options: argparse.Namespace) -> Iterator[Record]:
     """Yield what very many chunks cost."""
     count = options.count
     for dtype in options.dtypes:
-        for length in (1, 1000, 10_000):
+        for length in options.lengths:
             x = da.ones(count * length, chunks=length, dtype=dtype)
-            for operator in ("ReduceSum", "ReduceMax", "ReduceL2", "ReduceMean"):
+            for operator in options.operators:
                 start = time.perf_counter()
                 lazy = peers.DASK[operator][peers.OURS](x, None)
                 built = time.perf_counter() - start
@@ -186,7 +187,10 @@ def main() -> None:
     parser.add_argument("--elements", type=power, help="per array; default: enough to measure memory")
     parser.add_argument("--rounds", type=int, default=5, help="alternations, at least 5 for figures")
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
+    parser.add_argument("--operators", nargs="+", choices=peers.DASK, default=list(peers.DASK))
     parser.add_argument("--count", type=power, default=10**5, help="chunks of --many")
+    parser.add_argument("--mib", nargs="+", type=int, default=[16, 64], help="size of chunks of --chunks")
+    parser.add_argument("--lengths", nargs="+", type=int, default=[1, 1000], help="elements in each of them")
     parser.add_argument("--cubed", action="store_true", help="let cubed take part in --chunks")
     parser.set_defaults(what=chunks)
     options = parser.parse_args()

@@ -78,7 +78,7 @@ def kernel(x: Any, reduction: Reduction) -> str:
     backend = dispatch.name_of(dispatch.own_backend(x._meta))
     if _whole_in_chunks(x, reduction):
         return f"{chunks} reduced one by one by {backend}: each holds all terms of its results"
-    width = _width(x, (reduction,))
+    width = math.prod(min(x.numblocks[axis], n) for axis, n in _split(x, (reduction,)).items())
     return f"{chunks} made states by {backend}, merged by up to {width}, the last one finished"
 
 
@@ -118,7 +118,7 @@ def _reduced(x: Any, reductions: Reductions) -> Any:
         dtype=meta.dtype,
         meta=meta,
         concatenate=False,
-        split_every=_width(x, reductions),
+        split_every=_split(x, reductions),
         name=name,
     )
 
@@ -135,11 +135,21 @@ def _whole_in_chunks(x: Any, reduction: Reduction) -> bool:
     return all(x.numblocks[axis] == 1 for axis in reduction.plan.axes)
 
 
+def _split(x: Any, reductions: Reductions) -> dict[int, int]:
+    """Return how many chunks along each axis one merge takes; Dask takes the same root for every axis."""
+    left, split = _width(x, reductions), {}
+    axes = sorted(reductions[0].plan.axes, key=lambda axis: x.numblocks[axis])
+    for done, axis in enumerate(axes):
+        split[axis] = max(2, math.floor(left ** (1 / (len(axes) - done)) + 1e-9))
+        left //= min(split[axis], max(1, x.numblocks[axis]))
+    return split
+
+
 def _width(x: Any, reductions: Reductions) -> int:
     """Return how many states one merge takes: many small ones, few large ones."""
     plan = reductions[0].plan
     results = math.prod(max(x.chunks[axis], default=0) for axis in plan.kept)
     if math.isnan(results):
-        return int(_WIDTHS[0] ** len(plan.axes))
+        return _WIDTHS[0]
     states = len({reduction.operator.terms for reduction in reductions})
     return int(min(max(_MERGED_BYTES // (_STATE_BYTES * max(1, results) * states), _WIDTHS[0]), _WIDTHS[1]))

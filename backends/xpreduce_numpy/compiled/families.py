@@ -156,8 +156,9 @@ class FloatSums(Family):
         return self._of(self._accumulation(), by_rows, apart)
 
     def state_terms(self, by_rows: bool, apart: bool) -> Terms:
-        """Return what makes states: they can't be checked any more once they are combined."""
-        return self._of(sums.wide(self._lift), by_rows, apart)
+        """Return what makes states, which can't be checked any more once they are combined."""
+        plain = self._narrow and not self._few
+        return self._of(sums.bounded(self._lift) if plain else sums.wide(self._lift), by_rows, apart)
 
     def ending(self) -> Ending:
         """Return how totals become results."""

@@ -81,6 +81,8 @@ class Compiled:
     def partial(self) -> State:
         """Return the state, with every reduced dimension at length 1."""
         geometry = self._geometry
+        if len(geometry.state_boxes) == 1:
+            return whole([self._state(*geometry.state_boxes[0])], geometry)
         tasks = [partial(self._state, box, pieces) for box, pieces in geometry.state_boxes]
         states = pool.run(tasks, get_num_threads() if geometry.state_boxes[0][1] is None else 1)
         return whole(states, geometry)
