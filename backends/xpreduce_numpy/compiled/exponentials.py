@@ -115,7 +115,7 @@ def ending(result: str) -> Decide:
             inverse = exponential(clamped(-log))
             better = rest + ((high.times_plus(inverse, log.all(-1.0))) + low * inverse)
             exact = value + (log > 0.5).where(better, rest)
-            return usable.where(exact, value), usable & ~usable
+            return usable.where(exact, value), value.nowhere()
         error = abs(log) * _LOGARITHM_ERROR + abs(value) * _LOGARITHM_ERROR + _ERROR
         narrow = NARROWING[result]
         upper, lower = narrow(usable.where(value + error, value)), narrow(value - error)

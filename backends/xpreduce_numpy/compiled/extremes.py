@@ -87,6 +87,6 @@ def ending(dtype: str, largest: bool, kind: Any) -> Decide:
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
         value = value_of(total[0], dtype, largest, kind)
-        return value, value.differs(value)
+        return value, value.nowhere()
 
     return decide

@@ -62,6 +62,6 @@ def ending(result: str) -> Decide:
             below = (-total[0]).larger(least)
             value = negative.where(over.where(value.all(least), below), value)
         value = is_zero(total).where(value.all(0), value)
-        return value, value.differs(value)
+        return value, value.nowhere()
 
     return decide

@@ -87,10 +87,10 @@ def ending(last: Finish, result: str) -> Decide:
             value = _saturated(digits, signed or bits < 64)
             if bits < 64:
                 value = value.larger(least).smaller(most)
-            return value, value.differs(value)
+            return value, value.nowhere()
         if last == "sqrt" and bits < 64:
             value = _root(digits, most)
-            return value, value.differs(value)
+            return value, value.nowhere()
         small = _small(digits, 2**19 if last == "mean" else 2**31)
         found = code.variable(digits[0])
         with code.either(code.all_of(small)) as (then, otherwise):
@@ -102,7 +102,7 @@ def ending(last: Finish, result: str) -> Decide:
                 found.set(
                     _wide_mean(digits, terms, least, most) if last == "mean" else _wide_root(digits, most)
                 )
-        return found.now, small & ~small
+        return found.now, found.now.nowhere()
 
     return decide
 

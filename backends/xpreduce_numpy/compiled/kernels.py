@@ -146,28 +146,29 @@ class _Writer:
         width = part.b if self._by_rows else part.b.smaller(part.box)
         wide = code.integer(1) if self._by_rows else _padded(width, lanes)
         lines = (part.box // wide).larger(1).smaller(part.a)
-        with code.loop(0, self._count(code, part.kept, part.kept_count)) as index:
-            start = part.x + code.call(self._offset, index, part.kept_count, part.kept)
-            with self._steps(code, part.a, lines) as i, self._steps(code, part.b, width) as j:
-                place = (index * part.a + i) * part.b + j
-                inner = part.but(
-                    x=start + i * part.a_stride + j * part.b_stride,
-                    a=(part.a - i).smaller(lines),
-                    b=(part.b - j).smaller(width),
-                    out=part.out + place * size,
-                    marks=part.marks + place,
-                )
-                self._clear(code, inner, inner.a * wide)
-                self._accumulate(code, inner)
-                self._finish(code, inner, part.b, open_)
+        with (
+            self._outer(code, part.x, part.kept, part.kept_count) as (index, start),
+            self._steps(code, part.a, lines) as i,
+            self._steps(code, part.b, width) as j,
+        ):
+            place = (index * part.a + i) * part.b + j
+            inner = part.but(
+                x=start + i * part.a_stride + j * part.b_stride,
+                a=(part.a - i).smaller(lines),
+                b=(part.b - j).smaller(width),
+                out=part.out + place * size,
+                marks=part.marks + place,
+            )
+            self._clear(code, inner, inner.a * wide)
+            self._accumulate(code, inner)
+            self._finish(code, inner, part.b, open_)
         return open_.now
 
     def totals(self, code: Code, part: _Part) -> None:
         """Write the computation of totals; each line of them starts from a full vector."""
         lanes = self._acc.lanes
         line = _padded(part.a, lanes) if self._by_rows else part.a * _padded(part.b, lanes)
-        with code.loop(0, self._count(code, part.kept, part.kept_count)) as index:
-            start = part.x + code.call(self._offset, index, part.kept_count, part.kept)
+        with self._outer(code, part.x, part.kept, part.kept_count) as (index, start):
             inner = part.but(x=start, totals=part.totals + index * line * self._acc.item)
             self._clear(code, inner, line)
             self._accumulate(code, inner)
@@ -178,10 +179,10 @@ class _Writer:
         lanes = self._acc.lanes
         open_ = code.variable(code.integer(0))
         line = _padded(part.a, lanes) if self._by_rows else part.a * _padded(part.b, lanes)
-        with code.loop(0, self._count(code, part.kept, part.kept_count)) as index:
+        with self._outer(code, part.x, part.kept, part.kept_count) as (index, start):
             place = index * part.a * part.b
             inner = part.but(
-                x=part.x + code.call(self._offset, index, part.kept_count, part.kept),
+                x=start,
                 totals=part.totals + index * line * self._acc.item,
                 out=part.out + place * self._ending.size,
                 marks=part.marks + place,
@@ -208,6 +209,12 @@ class _Writer:
         with code.loop(0, (stop + step - 1) // step) as index:
             yield index * step
 
+    @contextmanager
+    def _outer(self, code: Code, x: Value, sizes: Value, count: Value) -> Iterator[tuple[Value, Value]]:
+        """Write a loop over some dimensions; gives the number of each of their elements, and its address."""
+        with code.loop(0, self._count(code, sizes, count)) as index:
+            yield index, x + code.call(self._offset, index, count, sizes)
+
     @staticmethod
     def _count(code: Code, dimensions: Value, count: Value) -> Value:
         """Return how many elements some dimensions have."""
@@ -218,8 +225,7 @@ class _Writer:
 
     def _accumulate(self, code: Code, part: _Part) -> None:
         """Add the elements of a box to its totals."""
-        with code.loop(0, self._count(code, part.reduced, part.reduced_count)) as index:
-            x = part.x + code.call(self._offset, index, part.reduced_count, part.reduced)
+        with self._outer(code, part.x, part.reduced, part.reduced_count) as (_, x):
             if self._by_rows:
                 row = (part.r, part.r_stride, part.totals, part.pitch)
                 code.call(self._add, x, part.a, part.a_stride, *row)
@@ -288,8 +294,7 @@ class _Writer:
             code.when(is_marked(code, part.marks + i)),
         ):
             store_parts(code, part.buffer, BYTES, acc.total(code))
-            with code.loop(0, self._count(code, part.reduced, part.reduced_count)) as index:
-                x = part.x + i * step + code.call(self._offset, index, part.reduced_count, part.reduced)
+            with self._outer(code, part.x + i * step, part.reduced, part.reduced_count) as (_, x):
                 code.call(self._add_again, x, 1, 0, part.r, part.r_stride, part.buffer, BYTES)
             total = load_parts(code, acc.kinds, part.buffer, BYTES)
             value, mask = ending.decide_again(code, total, part.terms)

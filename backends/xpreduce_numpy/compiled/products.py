@@ -82,7 +82,7 @@ def ending(result: str) -> Decide:
         value = high + low
         for step in (exponent >> 1, exponent - (exponent >> 1)):
             value = value * _power(step.larger(-1000).smaller(1000))
-        return decided.where(high, value), decided & ~decided
+        return decided.where(high, value), value.nowhere()
 
     return decide
 

@@ -139,6 +139,10 @@ class Value:
         """Return where floats are neither infinite nor NaN."""
         return abs(self) < float("inf")
 
+    def nowhere(self) -> Value:
+        """Return a mask that is true in no lane."""
+        return Value(self._builder, ir.Constant(ir.VectorType(ir.IntType(1), self.ir.type.count), None))
+
     def where(self, yes: Value, no: Value | float) -> Value:
         """Take each lane from `yes` where this mask is true, and from `no` elsewhere."""
         return Value(self._builder, self._builder.select(self.ir, yes.ir, yes._like(no)))
