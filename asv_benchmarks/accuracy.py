@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from machine import cpu_model
 from rounding import libraries, page
 from rounding.formats import DTYPES
 from rounding.measure import measure
@@ -30,16 +31,6 @@ from xpreduce.operators import OPERATORS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHORT = {operator.short: operator.name for operator in OPERATORS.values()}
-
-
-def cpu_model() -> str:
-    """Return the processor's name."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def measured(options: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, Any]]]:

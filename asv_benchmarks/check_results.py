@@ -1,7 +1,7 @@
 """Fail where a benchmark failed: `python asv_benchmarks/check_results.py RESULTS_DIR`.
 
 asv writes null for a benchmark or parameter that raised, and NaN for one that was skipped. Skipping is for
-peers that can't serve a case; a skipped xpreduce is a failure.
+peers that can't serve a case, and for machines without a GPU; else a skipped xpreduce is a failure.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ def faults(path: Path) -> tuple[int, list[str]]:
         if values is None:
             wrong.append(f"{benchmark}: failed as a whole")
             continue
+        if benchmark.startswith("gpu.") and all(value is not None and math.isnan(value) for value in values):
+            continue  # there is none
         for chosen, value in zip(parameters, values, strict=True):
             count += 1
             label = f"{benchmark}({', '.join(chosen)})"

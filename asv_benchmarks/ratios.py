@@ -4,7 +4,7 @@
     python asv_benchmarks/ratios.py --threads         from one thread to all cores
     python asv_benchmarks/ratios.py --sizes           cost against size, from 40 bytes to a gigabyte
     python asv_benchmarks/ratios.py --calls           a call on a (3, 4) array, and the import
-    python asv_benchmarks/ratios.py --dask            Dask arrays in memory and from Zarr
+    python asv_benchmarks/ratios.py --dask            Dask arrays in memory, from .npy and from Zarr
     python asv_benchmarks/ratios.py --memory          peak memory beyond input and result
 
 A ratio is the peer's time over ours: 2.0 means that xpreduce is twice as fast, below 0.9 counts as slower.
@@ -25,12 +25,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks import calls, cases, dask_arrays, data, memory, peers
 from benchmarks.other_libraries import reductions
+from benchmarks.peers import Reduction
 
 import xpreduce
 
@@ -162,17 +165,22 @@ def sizes(options: argparse.Namespace) -> Iterator[Record]:
                 x = buffer[:elements]
                 number = max(1, 2**14 // elements)
 
-                def many(x: Any = x, number: int = number, operator: str = operator) -> None:
+                def many(reduction: Reduction, x: Any = x, number: int = number) -> None:
                     for _ in range(number):
-                        xpreduce.reduce(operator, x)
+                        reduction(x, (0,))
 
-                seconds_each = statistics.median(alternate({"us": many}, options.rounds)["us"]) / number
+                ways = {by: peers.NUMPY[operator][by] for by in (peers.OURS, "numpy formula")}
+                contenders = {by: partial(many, reduction) for by, reduction in ways.items()}
+                times = alternate(contenders, options.rounds)
+                seconds_each = statistics.median(times[peers.OURS]) / number
                 yield {
                     "operator": operator,
                     "case": f"{x.nbytes} bytes",
                     "dtype": dtype,
+                    "bytes": x.nbytes,
                     "µs": seconds_each * 1e6,
                     "GB/s": x.nbytes / seconds_each / 1e9,
+                    "ratios": {"numpy formula": ratio(times, "numpy formula")},
                 }
                 elements = elements * 3 // 2 if elements < 2**20 else elements * 2
 
@@ -213,7 +221,10 @@ def dask_ratios(options: argparse.Namespace) -> Iterator[Record]:
                 reading = x.map_blocks(touch, dtype=np.uint8, chunks=tuple((1,) * n for n in x.numblocks))
                 for operator in [name for name in options.operators if name in peers.DASK]:
                     for axes_name, axes in dask_arrays.AXES.items():
-                        lazy = {by: build(x, axes) for by, build in peers.DASK[operator].items()}
+                        lazy = {}
+                        for by, build in peers.DASK[operator].items():
+                            with suppress(NotImplementedError):
+                                lazy[by] = build(x, axes)
                         lazy[LIMIT] = reading
                         contenders = {
                             by: lambda array=array: array.compute(scheduler="threads")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "xpreduce"
 author = "the xpreduce developers"
@@ -21,6 +24,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",
+    "sphinx_design",
+    "support_table",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
@@ -47,14 +52,25 @@ numpydoc_validation_checks = {
     "RT01",  # nothing said about the result
     "EX01",  # no example
 }
-# Results that no caller makes: they document attributes, not parameters.
-numpydoc_validation_exclude = {r"^xpreduce\.(Explanation|Installed)$"}
+# What no caller makes documents attributes, not parameters, and needs no example.
+numpydoc_validation_exclude = {
+    r"^xpreduce\.(Explanation|Installed)$",
+    r"^xpreduce\.(protocol|operators|dtypes)\.",
+    r"^xpreduce\.axes\.Plan",
+}
 doctest_global_setup = "import numpy as np\nimport xpreduce"
 
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "xpreduce"
-html_theme_options = {"navigation_with_keys": False, "show_prev_next": False}
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "header_links_before_dropdown": 7,
+    "navbar_persistent": ["search-button"],
+}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False

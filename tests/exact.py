@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import mpmath
@@ -33,11 +34,11 @@ def reduced(op: str, values: Sequence[Number], dtype: str) -> Number:
         return _empty(op, dtype)
     special = _special(op, values)
     if special is not None:
-        return special if dtype in PRECISION else _saturated(special, dtype)
+        return special if dtype in PRECISION else saturated(special, dtype)
     value = unrounded(op, values)
     if dtype in PRECISION:
         return rounded(value, dtype)
-    return _saturated(rounded(value, "float64") if op in LOGARITHMS else value, dtype)
+    return saturated(rounded(value, "float64") if op in LOGARITHMS else value, dtype)
 
 
 def unrounded(op: str, values: Sequence[Number]) -> Fraction:
@@ -54,7 +55,7 @@ def unrounded(op: str, values: Sequence[Number]) -> Fraction:
     if op == "prod":
         return math.prod(exact, start=Fraction(1))
     if op == "log_sum_exp":
-        return _log_sum_exp(exact)
+        return log_sum_exp(Counter(exact))
     total = sum(exact, Fraction(0))
     if op == "mean":
         return total / len(exact)
@@ -123,7 +124,8 @@ def _special(op: str, values: Sequence[Number]) -> float | None:
     return None
 
 
-def _saturated(value: Number | Fraction, dtype: str) -> int:
+def saturated(value: Number | Fraction, dtype: str) -> int:
+    """Round toward zero to an integer dtype; what is out of range becomes the end of the range."""
     low, high = RANGE[dtype]
     if isinstance(value, float) and not math.isfinite(value):
         return 0 if math.isnan(value) else high if value > 0 else low
@@ -152,14 +154,15 @@ def _log(value: Fraction) -> Fraction:
         return _fraction(mpmath.log(mpmath.mpf(value.numerator) / value.denominator))
 
 
-def _log_sum_exp(values: Sequence[Fraction]) -> Fraction:
-    largest = max(values)
+def log_sum_exp(counts: Mapping[Fraction, int]) -> Fraction:
+    """Return the logarithm of the sum of the exponentials of values that are there so many times."""
+    largest = max(counts)
     with mpmath.workprec(400):
-        rest = mpmath.mpf(0)
-        for i, v in enumerate(sorted(values, reverse=True)):
-            if i:
-                difference = v - largest
-                rest += mpmath.exp(mpmath.mpf(difference.numerator) / difference.denominator)
+        rest = mpmath.mpf(counts[largest] - 1)
+        for value, count in counts.items():
+            if value != largest:
+                difference = value - largest
+                rest += count * mpmath.exp(mpmath.mpf(difference.numerator) / difference.denominator)
         return largest + _fraction(mpmath.log1p(rest))
 
 
@@ -189,14 +192,18 @@ def ulp(value: Fraction, dtype: str) -> Fraction:
 
 def allowed_error(op: str, values: Sequence[Number], dtype: str) -> Fraction:
     """Return how far a result may be from the exact one, by the table of the semantics."""
-    exact = unrounded(op, values)
+    return bound(op, unrounded(op, values), len(values), sizes(op, values), dtype)
+
+
+def bound(op: str, value: Fraction, count: int, size: Fraction, dtype: str) -> Fraction:
+    """Return the same from the exact value, the count of the terms and the sum of their sizes."""
     if op in ("max", "min"):
-        return ulp(exact, dtype) / 2
+        return ulp(value, dtype) / 2
     if dtype != "float64":
-        return ulp(exact, dtype) / 2 + Fraction(2) ** -43 * sizes(op, values)
+        return ulp(value, dtype) / 2 + Fraction(2) ** -43 * size
     if op == "log_sum_exp":
-        return 2 * ulp(max(abs(exact), Fraction(1)), dtype)
+        return 2 * ulp(max(abs(value), Fraction(1)), dtype)
     if op == "prod":
-        return 2 * ulp(exact, dtype)
+        return 2 * ulp(value, dtype)
     ulps = 2 if op == "log_sum" else 1
-    return ulps * ulp(exact, dtype) + len(values) * Fraction(2) ** -104 * sizes(op, values)
+    return ulps * ulp(value, dtype) + count * Fraction(2) ** -104 * size

@@ -12,9 +12,12 @@ import ml_dtypes
 import numpy as np
 
 import xpreduce
+from xpreduce.operators import find
+from xpreduce.reductions import prepare
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 ALL = ("float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64")
+NOT_BFLOAT16 = tuple(name for name in ALL if name != "bfloat16")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -29,6 +32,12 @@ class Library(ABC):
     dtypes: tuple[str, ...] = ALL
     correctly_rounded = True
     """Whether float16, bfloat16 and float32 are always the nearest, not only almost always."""
+    lazy = False
+    """Whether arrays hold no values until they are computed."""
+    gpu = False
+    """Whether it needs a CUDA device."""
+    emulated = False
+    """Whether it is too slow to be tested unless asked for."""
 
     @abstractmethod
     def asarray(self, x: Any) -> Any:
@@ -140,6 +149,7 @@ class Dask(Library):
     """Dask arrays in several chunks; whatever computes before it is asked to raises."""
 
     name = "dask"
+    lazy = True
     correctly_rounded = False  # states of many terms can't be computed again
 
     def __init__(self) -> None:
@@ -170,9 +180,14 @@ class Dask(Library):
         return self.to_numpy(result)
 
     def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        values = self.computed(result)
+        assert type(values) is np.ndarray
+        return values
+
+    def computed(self, result: Any) -> Any:
+        """Compute a result, which must be what it said it would be."""
         assert isinstance(result, self.da.Array)
         values = result.compute(scheduler="synchronous")
-        assert type(values) is np.ndarray
         assert values.dtype == result.dtype
         assert result._meta.ndim == values.ndim
         assert all(n == m or n != n for n, m in zip(result.shape, values.shape, strict=True))
@@ -180,22 +195,83 @@ class Dask(Library):
 
 
 class CuPy(Library):
-    """CuPy arrays, where there is a device; they go through the portable backend so far."""
+    """CuPy arrays, where there is a device."""
 
     name = "cupy"
-    dtypes = ("float16", "float32", "float64", "int32", "int64", "uint32", "uint64")
+    gpu = True
+    correctly_rounded = False
 
     def __init__(self) -> None:
+        status = xpreduce.backends()["cupy"]  # imports CuPy, and compiles and runs a tiny kernel
+        if not status.ready:
+            raise ImportError(status.note)
         self.cupy = importlib.import_module("cupy")
-        if not self.cupy.is_available():
-            raise ImportError("CuPy is installed, and there is no CUDA device")
+        self.dtypes = ALL if int(self.cupy.__version__.partition(".")[0]) >= 14 else NOT_BFLOAT16
 
     def asarray(self, x: Any) -> Any:
         return self.cupy.asarray(np.array(x, dtype=x.dtype.newbyteorder("=")))
 
     def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
-        assert isinstance(result, self.cupy.ndarray)
+        assert type(result) is self.cupy.ndarray
         return self.cupy.asnumpy(result)
 
 
-LIBRARIES: tuple[type[Library], ...] = (NumPy, NumPyCompiled, NumPyPortable, Strict, Torch, Dask, CuPy)
+class DaskCuPy(Dask):
+    """Dask arrays of CuPy chunks, where there is a device."""
+
+    name = "dask-cupy"
+    gpu = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cupy = CuPy()
+        self.dtypes = self.cupy.dtypes
+
+    def asarray(self, x: Any, chunks: Any = None) -> Any:
+        meta = self.cupy.asarray(np.empty((0,) * x.ndim, x.dtype))
+        return super().asarray(x, chunks).map_blocks(self.cupy.asarray, dtype=x.dtype, meta=meta)
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        return self.cupy.to_numpy(self.computed(result))
+
+
+class EmulatedCuda(Library):
+    """NumPy arrays through the engine of the CuPy backend, with its kernels emulated on the CPU."""
+
+    name = "emulated-cuda"
+    emulated = True
+    correctly_rounded = False
+
+    def __init__(self) -> None:
+        emulator = importlib.import_module("emulated_cuda.emulator")
+        if emulator.missing() is not None:
+            raise ImportError(emulator.missing())
+        self.engine = importlib.import_module("xpreduce_cupy.engine")
+        self.device = importlib.import_module("emulated_cuda.device").EmulatedDevice(emulator.Emulator())
+
+    def asarray(self, x: Any) -> Any:
+        return np.asarray(x, x.dtype.newbyteorder("="))
+
+    def to_numpy(self, result: Any) -> np.ndarray[Any, Any]:
+        return result
+
+    def reduce(
+        self, op: str, x: Any, axes: Any = None, *, keepdims: Any = True, dtype: Any = None, **kwargs: Any
+    ) -> np.ndarray[Any, Any]:
+        x = self.asarray(x)
+        noop = kwargs.get("noop_with_empty_axes", False)
+        _, reduction = prepare(find(op), x, axes, keepdims, noop, dtype, "numpy")
+        return x if reduction.plan.unchanged else self.engine.reduce(self.device, x, reduction)
+
+
+LIBRARIES: tuple[type[Library], ...] = (
+    NumPy,
+    NumPyCompiled,
+    NumPyPortable,
+    Strict,
+    Torch,
+    Dask,
+    CuPy,
+    DaskCuPy,
+    EmulatedCuda,
+)

@@ -49,10 +49,26 @@ def test_forms(library: Library, axes: Any, reduced: tuple[int, ...], keepdims: 
     np.testing.assert_array_equal(got, want)
 
 
+def test_axes_are_brought_at_once() -> None:
+    """An array on a device costs one transfer, not one for each axis."""
+
+    class OnDevice:
+        dtype, shape = "int64", (2,)
+        transfers = 0
+
+        def tolist(self) -> list[int]:
+            self.transfers += 1
+            return [0, 2]
+
+    axes = OnDevice()
+    np.testing.assert_array_equal(xpreduce.reduce_sum(np.ones((2, 3, 4)), axes, keepdims=False), [8, 8, 8])
+    assert axes.transfers == 1
+
+
 def test_axes_of_each_library(library: Library) -> None:
     """Axes may be an integer array of the data's own library, unless it must be computed."""
     axes = library.asarray(np.asarray([0, 2], "int64"))
-    if library.name == "dask":
+    if library.lazy:
         with pytest.raises(TypeError, match=r"ReduceL2: axes is a Dask collection; call axes.compute\(\)"):
             xpreduce.reduce_l2(ones(library), axes)
         return

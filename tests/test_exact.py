@@ -127,8 +127,10 @@ def check_float(library: Any, op: str, values: Any, number: float, right: Any, d
     elif math.isfinite(right) or math.isfinite(number):
         # Only where the exact value is within the bound of the largest number may they differ.
         assert dtype == "float64" or not library.correctly_rounded, context
-        largest = Fraction(float(np.finfo("f8").max)) if dtype == "float64" else Fraction(number)
+        digits, highest, _ = exact.PRECISION[dtype]
+        largest = (2 - Fraction(2) ** (1 - digits)) * Fraction(2) ** highest
         assert abs(exact.unrounded(op, values)) >= largest, context
+        assert 2 * abs(number) >= largest, context
     else:
         assert str(number) == str(float(right)), context
 

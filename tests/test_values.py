@@ -155,6 +155,25 @@ def test_value_on_an_axis(
             np.testing.assert_array_equal(np.signbit(got.astype("f8")), np.signbit(want.astype("f8")))
 
 
+TOWARD_ZERO: list[tuple[str, list[float], int]] = [
+    ("mean", [2.0**-100, 2.0**-100, -129], -42),
+    ("mean", [-(2.0**-100), -(2.0**-100), 129], 42),
+    ("mean", [2.0**-100, 2.0**-100, 129], 43),
+    ("sum", [2.0**-100, -129], -128),
+    ("sum", [-(2.0**-100), 2.0**30], 2**30 - 1),
+    ("sum", [1 - 2.0**-24, 2.0**-100], 0),
+    ("l1", [1 - 2.0**-24, 2.0**-100, 2.0**-24], 1),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("op", "values", "right"), TOWARD_ZERO)
+def test_integers_of_floats(library: Library, dtype: str, op: str, values: list[float], right: int) -> None:
+    """The exact value is rounded toward zero, however near to an integer it lies."""
+    got = library.reduce(op, np.asarray(values, dtype), keepdims=False, dtype="int32")
+    assert int(got) == right
+
+
 LARGE: list[tuple[str, str, tuple[int, ...], float, Any, float]] = [
     ("l2", "float32", (10000, 10000), 1.0, None, 10000.0),
     ("sum", "float32", (20_000_000, 2), 1.0, 0, 2e7),

@@ -1,10 +1,10 @@
-"""Time every layout, dtype and peer on NumPy arrays, in seconds."""
+"""Time every operator, layout and dtype on NumPy arrays, and some beside other libraries, in seconds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from . import cases, data, peers
+from . import cases, data, other_libraries, peers
 
 
 class Grid:
@@ -19,7 +19,8 @@ class Grid:
         self.case = cases.CASES[case]
         buffer = data.filled(dtype, cases.ELEMENTS)
         self.x = self.case.look(buffer, cases.ELEMENTS)
-        self.reduction = peers.NUMPY[self.operator][by]
+        ways = peers.NUMPY[self.operator]
+        self.reduction = ways[by] if by in ways else other_libraries.reduction(self.operator, by)
         if by != peers.OURS:  # ours must serve everything: where it can't, that is a failure
             peers.try_out(self.reduction, self.x, self.case.axes)
 
@@ -28,14 +29,16 @@ class Grid:
             self.reduction(self.x, self.case.axes)
 
 
-#: The layouts and dtypes that the operators besides L2 and Sum are timed on.
-FEW_CASES = ("full", "last long", "first wide", "middle small")
-FEW_DTYPES = ("float32", "float64")
+#: What all else is timed on: each library starts anew for every cell, which takes longer than the cell.
+SOME_CASES = ("full", "last long", "first wide", "middle small")
+SOME_DTYPES = ("float32", "float64")
 
-for name, by in peers.NUMPY.items():
-    every = name in ("ReduceL2", "ReduceSum")
-    params = (tuple(cases.CASES), cases.DTYPES) if every else (FEW_CASES, FEW_DTYPES)
-    globals()[name] = type(name, (Grid,), {"operator": name, "params": (*params, tuple(by))})
+for name, ways in peers.NUMPY.items():
+    ours, formula, *others = ways
+    grid = (tuple(cases.CASES), cases.DTYPES, (ours, formula))
+    globals()[name] = type(name, (Grid,), {"operator": name, "params": grid})
+    beside = (SOME_CASES, SOME_DTYPES, (ours, *others, *other_libraries.names(name)))
+    globals()[f"{name}Beside"] = type(f"{name}Beside", (Grid,), {"operator": name, "params": beside})
 
 # asv would take the base class for a benchmark of its own.
 del Grid

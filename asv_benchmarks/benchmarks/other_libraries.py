@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +24,23 @@ def _once(key: tuple[Any, ...], x: np.ndarray, make: Callable[[np.ndarray], Any]
     if held is None or held[0] is not x:
         _PREPARED[key] = held = (x, make(x))
     return held[1]
+
+
+def scipy_peer(operator: str) -> Reduction:
+    """Return SciPy's reduction, where it has one of its own."""
+    import scipy.linalg
+    import scipy.special
+
+    def norm(x: np.ndarray, axes: tuple[int, ...]) -> Any:
+        if len(axes) > 1:
+            raise NotImplementedError("scipy.linalg.norm of two axes is that of a matrix")
+        return scipy.linalg.norm(x, axis=axes[0], check_finite=False)
+
+    known = {
+        "ReduceL2": norm,
+        "ReduceLogSumExp": lambda x, axes: scipy.special.logsumexp(x, axis=axes),
+    }
+    return known[operator]
 
 
 def _torch_tensor(x: np.ndarray) -> Any:
@@ -189,24 +207,42 @@ def numbagg_peer(operator: str) -> Reduction:
     return run
 
 
-LIBRARIES: dict[str, Callable[[str], Reduction]] = {
-    "torch": torch_peer,
-    "jax": jax_peer,
-    "onnxruntime": onnxruntime_peer,
-    "numkong": numkong_peer,
-    "bottleneck": bottleneck_peer,
-    "numbagg": numbagg_peer,
+@dataclass(frozen=True)
+class Library:
+    """A library: what makes its reduction of an operator, and the operators that it has."""
+
+    make: Callable[[str], Reduction]
+    operators: tuple[str, ...] = tuple(NUMPY)
+
+
+#: By the name of the module, which also tells whether it is here.
+LIBRARIES: dict[str, Library] = {
+    "scipy": Library(scipy_peer, ("ReduceL2", "ReduceLogSumExp")),
+    "torch": Library(torch_peer),
+    "jax": Library(jax_peer),
+    "onnxruntime": Library(onnxruntime_peer),
+    "numkong": Library(numkong_peer, ("ReduceL2", "ReduceSum", "ReduceMax", "ReduceMin")),
+    "bottleneck": Library(
+        bottleneck_peer,
+        ("ReduceL2", "ReduceSum", "ReduceSumSquare", "ReduceMean", "ReduceMax", "ReduceMin"),
+    ),
+    "numbagg": Library(numbagg_peer, ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin")),
 }
+
+
+def names(operator: str) -> tuple[str, ...]:
+    """Return the libraries that have an operator, installed or not."""
+    return tuple(name for name, library in LIBRARIES.items() if operator in library.operators)
+
+
+def reduction(operator: str, name: str) -> Reduction:
+    """Return a library's reduction; NotImplementedError where the library is not installed."""
+    if importlib.util.find_spec(name) is None:
+        raise NotImplementedError(f"{name} is not installed")
+    return LIBRARIES[name].make(operator)
 
 
 def reductions(operator: str) -> dict[str, Reduction]:
     """Return an operator's reductions by NumPy and by all other libraries that are here and have it."""
-    found = dict(NUMPY[operator])
-    for name, make in LIBRARIES.items():
-        if importlib.util.find_spec(name) is None:
-            continue
-        try:
-            found[name] = make(operator)
-        except KeyError:
-            continue
-    return found
+    here = [name for name in names(operator) if importlib.util.find_spec(name) is not None]
+    return NUMPY[operator] | {name: reduction(operator, name) for name in here}

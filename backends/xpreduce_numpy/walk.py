@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xpreduce.axes import Plan
-from xpreduce.layout import Dimension, merge
+from xpreduce.layout import Places, merge
 from xpreduce.tiles import Box, boxes
 
 _TALL = 2**5
@@ -18,23 +18,6 @@ _TALL = 2**5
 
 _GATHERED = 2**16
 """Elements in a matrix of gathered rows, which compensated sums go through many times."""
-
-
-class Places:
-    """Where results that lie in memory order belong."""
-
-    def __init__(self, dimensions: tuple[Dimension, ...], shape: tuple[int, ...], plan: Plan) -> None:
-        order = [axis for d in dimensions if not d.reduced for axis in d.axes]
-        ordered = sorted(order)
-        self._sizes = tuple(shape[axis] for axis in order)
-        self._axes = None if order == ordered else [order.index(axis) for axis in ordered]
-        self._shape = plan.result_shape(shape)
-
-    def of(self, flat: Any) -> Any:
-        """Return results as an array of their shape, without a copy."""
-        if self._axes is not None:
-            flat = flat.reshape(self._sizes).transpose(self._axes)
-        return flat.reshape(self._shape)
 
 
 class Walk:

@@ -124,6 +124,8 @@ def _from_array(name: str, axes: Any) -> tuple[int, ...]:
         raise TypeError(f"{name}: axes must be integers, not a masked array")
     if not axes.shape:
         return (int(axes),)
+    if hasattr(axes, "tolist"):  # one transfer, where the array is on a device
+        return tuple(axes.tolist())
     return tuple(int(axes[i]) for i in range(axes.shape[0]))
 
 

@@ -10,7 +10,11 @@ from typing import Any, cast
 
 from xpreduce.protocol import Backend
 
-BUILT_IN: dict[str, str] = {"numpy": "xpreduce_numpy", "dask.array": "xpreduce_dask"}
+BUILT_IN: dict[str, str] = {
+    "numpy": "xpreduce_numpy",
+    "cupy": "xpreduce_cupy",
+    "dask.array": "xpreduce_dask",
+}
 """The module prefixes that the backends of this distribution serve, and their packages."""
 
 INSTALL: dict[str, str] = {"xpreduce_numpy": "xpreduce[numpy]", "xpreduce_dask": "xpreduce[dask]"}
@@ -78,7 +82,7 @@ def use_backend(name: str) -> Iterator[None]:
     Parameters
     ----------
     name : str
-        ``"numpy"``, ``"dask"``, ``"portable"`` or the name of an installed third-party backend.
+        ``"numpy"``, ``"cupy"``, ``"dask"``, ``"portable"`` or the name of an installed third-party backend.
 
     Raises
     ------

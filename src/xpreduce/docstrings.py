@@ -16,7 +16,7 @@ _TEMPLATE = """Compute {computes} along axes.
 Parameters
 ----------
 data : array
-    A NumPy, Dask or other array-API array of any shape. Its dtype is one of {dtypes}; with `dtype` also
+    A NumPy, CuPy, Dask or other array-API array of any shape. Its dtype is one of {dtypes}; with `dtype` also
     int8, int16, uint8 or uint16.
 axes : int, sequence of int, 1-D integer array or None, optional
     The dimensions to reduce, each in [-r, r-1] for an array of rank r. None or empty means all of them,

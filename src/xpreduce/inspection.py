@@ -145,5 +145,8 @@ def backends() -> dict[str, Installed]:
         except ImportError as error:
             status = Status("", False, str(error))
         name = "portable" if prefix == "*" else prefix.partition(".")[0]
-        found[name] = Installed(prefix, package, status.version, status.ready, status.note)
+        # numpy is the backend of numpy's own arrays, so that of numpy.ma goes by its whole prefix.
+        found[prefix if name in found else name] = Installed(
+            prefix, package, status.version, status.ready, status.note
+        )
     return found

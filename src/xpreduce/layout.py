@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from xpreduce.axes import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +63,20 @@ def merge(shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...
         else:
             merged.append(Dimension(size, stride, reduced, (axis,)))
     return tuple(merged)
+
+
+class Places:
+    """Where results that lie in memory order belong."""
+
+    def __init__(self, dimensions: tuple[Dimension, ...], shape: tuple[int, ...], plan: Plan) -> None:
+        order = [axis for d in dimensions if not d.reduced for axis in d.axes]
+        ordered = sorted(order)
+        self._sizes = tuple(shape[axis] for axis in order)
+        self._axes = None if order == ordered else [order.index(axis) for axis in ordered]
+        self._shape = plan.result_shape(shape)
+
+    def of(self, flat: Any) -> Any:
+        """Return results as an array of their shape, without a copy."""
+        if self._axes is not None:
+            flat = flat.reshape(self._sizes).transpose(self._axes)
+        return flat.reshape(self._shape)

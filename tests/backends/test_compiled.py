@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import exact
+import mpmath
 import numpy as np
 import pytest
 from libraries import numpy_dtype
@@ -99,7 +101,7 @@ def test_which_arrays_they_serve() -> None:
     assert "compiled, down columns" in xpreduce.explain("l2", large.reshape(-1, 8), axes=0).kernel
     assert f"(fewer than {choice.LEAST} elements)" in xpreduce.explain("l2", large[1:]).kernel
     assert "byte order" in xpreduce.explain("l2", large.astype(">f4")).kernel
-    assert "no compiled kernel" in xpreduce.explain("prod", large.astype("int32")).kernel
+    assert "no compiled kernel" in xpreduce.explain("log_sum_exp", large.astype("int32")).kernel
     with choice.use_kernels("plain"):
         assert "plain NumPy is asked for" in xpreduce.explain("l2", large).kernel
 
@@ -247,6 +249,64 @@ def test_exponentials_of_minus_infinity_alone(dtype: str) -> None:
         with choice.use_kernels("compiled"):
             got = xpreduce.reduce_log_sum_exp(values, axes, keepdims=False, dtype="float64")
         np.testing.assert_array_equal(got, [-np.inf, -np.inf, 1, -np.inf, -np.inf])
+
+
+@pytest.mark.parametrize("step", [0.25, -0.25, 5.0, -5.0])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_exponentials_of_rising_and_falling_numbers(dtype: str, step: float) -> None:
+    """The shift has to follow the largest element, lane by lane."""
+    steps = np.arange(0, 900).astype(dtype) * np.asarray(step, dtype)
+    with mpmath.workprec(200):
+        right = mpmath.log(mpmath.fsum(mpmath.exp(mpmath.mpf(float(x))) for x in steps))
+    for x, axes in ((steps, 0), (np.tile(steps, (9, 1)), 1), (np.tile(steps[:, None], (1, 35)), 0)):
+        with choice.use_kernels("compiled"):
+            got = xpreduce.reduce_log_sum_exp(x, axes, keepdims=False)
+        if dtype == "float64":
+            assert np.all(np.abs(got - float(right)) <= 2**-51 * max(1, abs(right)))
+        else:
+            np.testing.assert_array_equal(got, np.asarray(float(right), dtype))
+
+
+@pytest.mark.parametrize("dtype", exact.FLOATS)
+@pytest.mark.parametrize("place", [0, 7, 8, 40, 99])
+def test_infinities_among_exponentials(dtype: str, place: int) -> None:
+    row = np.linspace(-20, 20, 100).astype(numpy_dtype(dtype))
+    payload = np.asarray(0x7FF8000000000FFF).view("f8")  # a NaN whose last digits are not 0
+    for first, last, right in (
+        (np.inf, 0, np.inf),
+        (-np.inf, np.inf, np.inf),
+        (np.nan, 0, np.nan),
+        (payload, -np.inf, np.nan),
+        (np.nan, np.inf, np.nan),
+        (np.inf, np.nan, np.nan),
+    ):
+        x = row.copy()
+        x[place], x[99 - place] = first, last
+        for values, axes in ((x, 0), (np.tile(x, (11, 1)), 1), (np.tile(x[:, None], (1, 19)), 0)):
+            with choice.use_kernels("compiled"):
+                got = xpreduce.reduce_log_sum_exp(values, axes, keepdims=False).astype("f8")
+            np.testing.assert_array_equal(got, np.full(got.shape, right))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "int8", "uint16"])
+@pytest.mark.parametrize("result", exact.INTEGERS)
+def test_integer_products_near_the_end_of_64_bits(dtype: str, result: str) -> None:
+    """Below and above 2**31, 2**32, 2**63 and 2**64, of both signs, and zero after all that."""
+    least, most = exact.RANGE[result]
+    signs = (1, -1) if dtype.startswith("int") else (1,)
+    for power in (30, 31, 32, 62, 63, 64, 65, 700):
+        for sign in signs:
+            for more in (1, 3, sign, 0):
+                row = [2 * sign] * power + [1] * (3 if power % 2 else 4) + [more]
+                right = min(max(math.prod(row), least), most)
+                for x, axes in (
+                    (np.array(row, dtype), 0),
+                    (np.array([row] * 9, dtype), 1),
+                    (np.array([row] * 11, dtype).T.copy(), 0),
+                ):
+                    with choice.use_kernels("compiled"):
+                        got = xpreduce.reduce_prod(x, axes, keepdims=False, dtype=result)
+                    assert np.unique(got).tolist() == [right]
 
 
 @pytest.mark.parametrize(

@@ -4,83 +4,50 @@ A page's ``python``, ``pycon`` and ``bash`` blocks run in order, in one temporar
 in one namespace. A ``text`` block straight after one of them is its output, in which ``...`` stands for
 anything. A block is left out only if an HTML comment on the line above it says so::
 
+    <!-- needs: a GPU -->
     <!-- needs: a cluster -->
     <!-- runs in: .ci/run -->
 
-`test_marked_blocks` lists all that are left out.
+`test_marked_blocks` lists all that are left out. What needs PyTorch runs where PyTorch is, and what needs the
+example of a backend in test_example_backend.py.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import os
-import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import ROOT, RUNS, Block, blocks
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MARK = re.compile(r"<!-- (needs|runs in): (.+) -->")
-FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>[\w{}-]*)( .*)?$")
-RUNS = ("python", "pycon", "bash")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+#: Needs that some machines meet, and the module that tells.
+MET = {"needs: PyTorch": "torch"}
 
 #: Page and mark of each block that does not run here.
 MARKED = [
     ("README.md", "runs in: .ci/run"),
     ("README.md", "runs in: .ci/run"),
+    ("CONTRIBUTING.md", "runs in: .ci/newcomer"),
+    ("CONTRIBUTING.md", "runs in: .ci/newcomer"),
     ("docs/accuracy.md", "needs: ten minutes or more"),
+    ("docs/getting_started/gpu.md", "needs: a GPU"),
+    ("docs/getting_started/gpu.md", "needs: a GPU"),
+    ("docs/getting_started/gpu.md", "needs: PyTorch"),
     ("docs/getting_started.md", "needs: a clone"),
+    *[("docs/how_to/backend.md", "needs: xpreduce_masked")] * 3,
+    *[("docs/how_to/gpu.md", "needs: a GPU")] * 7,
+    ("docs/performance.md", "needs: an hour or more"),
     *[("docs/how_to/clusters.md", "needs: a cluster")] * 5,
 ]
-
-
-@dataclass
-class Block:
-    """One fenced block of a page."""
-
-    language: str
-    line: int
-    code: str
-    mark: str | None = None
-    output: str | None = None
-
-
-def blocks(page: Path) -> list[Block]:
-    """Return a page's fenced blocks; an output is told by the block that prints it."""
-    found: list[Block] = []
-    lines = iter(enumerate(page.read_text().splitlines(), start=1))
-    mark: str | None = None
-    prints: Block | None = None  # the block that a text block found now would be the output of
-    for number, line in lines:
-        if opening := FENCE.fullmatch(line):
-            inside = []
-            for _, text in lines:
-                if text == opening["fence"]:
-                    break
-                inside.append(text)
-            else:
-                raise ValueError(f"{page}:{number}: the block does not end")
-            code = "\n".join(inside) + "\n"
-            if opening["language"] == "text" and prints is not None and mark is None:
-                prints.output = code
-                prints = None
-            else:
-                prints = Block(opening["language"], number, code, mark)
-                found.append(prints)
-                prints = prints if prints.language in RUNS else None
-            mark = None
-        elif line.strip():
-            match = MARK.fullmatch(line)
-            mark = f"{match[1]}: {match[2]}" if match else None
-            prints = None
-    return found
 
 
 def run_python(block: Block, page: Path, names: dict[str, Any]) -> str:
@@ -118,12 +85,17 @@ def run_bash(block: Block, folder: Path) -> str:
     return done.stdout
 
 
+def met(mark: str) -> bool:
+    """Whether what a block needs is here."""
+    return mark in MET and importlib.util.find_spec(MET[mark]) is not None
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
-        if block.mark or block.language not in RUNS:
+        if block.language not in RUNS or (block.mark and not met(block.mark)):
             continue
         where = f"{page.name}, line {block.line}"
         if block.language == "pycon":
@@ -144,7 +116,8 @@ def test_marked_blocks() -> None:
 
 def test_every_language_is_known() -> None:
     """A block of an unknown language, or of none, would silently not run."""
-    known = {*RUNS, "text", "toml", "json", "{eval-rst}", "{include}", "{toctree}"}
+    directives = {"{eval-rst}", "{include}", "{literalinclude}", "{raw}", "{support-table}", "{toctree}"}
+    known = {*RUNS, *directives, "text", "toml", "json"}
     unknown = [
         f"{page.name}, line {block.line}: {block.language!r}"
         for page in PAGES

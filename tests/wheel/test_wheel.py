@@ -51,6 +51,12 @@ def test_nothing_comes_from_a_checkout(wheel: Path) -> None:
     assert [path for path in files if not path.is_relative_to(SITE)] == []
 
 
+def test_cuda_source_is_there(wheel: Path) -> None:
+    from xpreduce_cupy.kernels import source
+
+    assert source().count("__global__") > 0
+
+
 def test_version(wheel: Path) -> None:
     import xpreduce
 

@@ -44,8 +44,12 @@ class Accumulation:
         The types of a total's vectors.
     depth : int
         The most vectors that may go into a tile, one after another.
-    flows : bool
-        Whether a tile may start from a total, and is one then.
+    resume : function of (total) or None
+        The empty tile that goes on after a total, if it is not the empty tile.
+    ready : function of (tile, vector) or None
+        The tile made ready for elements up to these largest ones, if steps depend on that.
+    across : int
+        The longest rows of which it is cheaper to turn vectors than to merge tiles, lane by lane.
     """
 
     tile: Callable[[Code], Vectors]
@@ -56,7 +60,9 @@ class Accumulation:
     join: Callable[[Code, Vectors, Vectors], Vectors]
     kinds: tuple[Any, ...]
     depth: int
-    flows: bool = False
+    resume: Callable[[Code, Vectors], Vectors] | None = None
+    ready: Callable[[Code, Vectors, Value], Vectors] | None = None
+    across: int = 0
 
     @property
     def parts(self) -> int:

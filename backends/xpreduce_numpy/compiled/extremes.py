@@ -66,7 +66,7 @@ def accumulation(largest: bool, kind: Any) -> Accumulation:
     def step(code: Code, tile: Vectors, x: Value) -> Vectors:
         return better(code, tile, (x,))
 
-    return Accumulation(empty, step, better, empty, better, better, (kind,), 2**30, flows=True)
+    return Accumulation(empty, step, better, empty, better, better, (kind,), 2**30)
 
 
 def value_of(key: Any, dtype: str, largest: bool, kind: Any) -> Any:

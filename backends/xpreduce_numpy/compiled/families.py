@@ -18,6 +18,7 @@ from xpreduce.protocol import Reduction, State
 from xpreduce_numpy.compiled import (
     exponentials,
     extremes,
+    integer_products,
     integers,
     kernels,
     machine,
@@ -208,7 +209,7 @@ class IntegerSums(Family):
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
         accumulation = integers.accumulation(self._dtype, self._lift)
-        return Terms(accumulation, memory.integers(self._dtype, apart), by_rows)
+        return Terms(accumulation, memory.integers(self._dtype, apart, 0), by_rows)
 
     def ending(self) -> Ending:
         """Return how totals become results."""
@@ -289,6 +290,36 @@ class Products(Family):
         return normal(np, pairs.normalised(np, (high, low)), exponent), None
 
 
+class IntegerProducts(Family):
+    """Products of integers."""
+
+    words = "products in 64 bits, watched by doubles"
+
+    def __init__(self, dtype: DType, result: DType) -> None:
+        self._dtype, self._result = dtype.name, result.name
+        self.shared = ("IntegerProducts", self._dtype, self._result)
+
+    @property
+    def beside(self) -> Family | None:
+        """None: it computes more than it reads."""
+        return None
+
+    def terms(self, by_rows: bool, apart: bool) -> Terms:
+        """Return what makes results."""
+        accumulation = integer_products.accumulation(self._dtype)
+        return Terms(accumulation, memory.integers(self._dtype, apart, 1), by_rows)
+
+    def ending(self) -> Ending:
+        """Return how totals become results."""
+        return Ending(self._result, integer_products.ending(self._result))
+
+    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
+        """Return flat totals as a state."""
+        zero = integer_products.is_zero(parts)
+        low, high, _ = limbs.from_int64(np, np.where(zero, 0, parts[0]), False)
+        return (low, high, parts[2] < 0, integer_products.is_over(parts) & ~zero), None
+
+
 class Exponentials(Family):
     """Logarithms of sums of exponentials of floats."""
 
@@ -296,6 +327,7 @@ class Exponentials(Family):
 
     def __init__(self, dtype: DType, result: DType) -> None:
         self._dtype, self._result = dtype.name, result.name
+        self._exactly = "float64" in (self._dtype, self._result)
         self.shared = ("Exponentials", self._dtype, self._result)
 
     @property
@@ -306,7 +338,7 @@ class Exponentials(Family):
     def terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes results."""
         elements = memory.floats(self._dtype, apart, float("-inf"))
-        return Terms(exponentials.accumulation(self._dtype == "float64"), elements, by_rows)
+        return Terms(exponentials.accumulation(self._exactly), elements, by_rows)
 
     def ending(self) -> Ending:
         """Return how totals become results."""
@@ -338,13 +370,15 @@ def _family(operator: Operator, dtype: DType, result: DType, few: bool) -> Famil
         return None
     if operator.combine in ("maximum", "minimum"):
         return Extremes(operator, dtype, result)
-    if operator.combine == "product":
-        return Products(dtype, result) if dtype.is_float else None
-    if operator.lift == "exp":
-        return Exponentials(dtype, result) if dtype.is_float else None
     exact = 16 if operator.lift == "square" else 32
-    floats = result.is_float and operator.finish != "log" and dtype.bits <= exact
-    if dtype.is_float or floats:
+    floats = dtype.is_float or (result.is_float and dtype.bits <= exact)
+    if operator.combine == "product":
+        if result.is_float:
+            return Products(dtype, result) if floats else None
+        return IntegerProducts(dtype, result)
+    if operator.lift == "exp":
+        return Exponentials(dtype, result) if floats else None
+    if dtype.is_float or (floats and operator.finish != "log"):
         return FloatSums(operator, dtype, result, few)
     return IntegerSums(operator, dtype, result)
 

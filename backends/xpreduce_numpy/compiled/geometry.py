@@ -12,9 +12,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from xpreduce.axes import Plan
-from xpreduce.layout import merge
+from xpreduce.layout import Places, merge
 from xpreduce.tiles import Box, box_size, boxes, extents
-from xpreduce_numpy.walk import Places
 
 _TASK = 2**22, 2**26
 """The fewest and the most bytes of a task: enough to be worth a thread's while."""
@@ -89,6 +88,10 @@ class Geometry:
         last = self._roles[0 if self.by_rows else 2]
         width = 1 if last is None else box_size((box[self._kept.index(last)],))
         return box_size(box) // width, width, -(-width // lanes) * lanes
+
+    @cached_property
+    def _of_all(self) -> tuple[list[int], Any]:
+        return self._parameters(0, self.boxes[0][0], None)
 
     def parameters(self, address: int, box: Box, piece: Box | None) -> tuple[list[int], Any]:
         """Return the first of a kernel's parameters for a part of an array, and what holds their memory."""

@@ -17,6 +17,18 @@ MOST = 2**29
 """The most terms of one output."""
 
 
+def absolute(x: Value) -> Value:
+    """Return the absolute value, as an integer without sign: of the smallest integer too."""
+    sign = x >> 63
+    return (x ^ sign) - sign
+
+
+def ends(dtype: str) -> tuple[int, int]:
+    """Return the smallest and the largest integer of a dtype."""
+    bits = 8 * size_of(dtype)
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.startswith("int") else (0, 2**bits - 1)
+
+
 def accumulation(dtype: str, lift: Lift) -> Accumulation:
     """Return the accumulation of integers of a dtype."""
     wide = size_of(dtype) == 8
@@ -27,9 +39,7 @@ def accumulation(dtype: str, lift: Lift) -> Accumulation:
         return x & _MASK, x >> 32 if keeps_sign else x.shifted_in_zeros(32)
 
     def size(x: Value) -> Value:
-        """Return the absolute value, as an integer without sign: of the smallest integer too."""
-        sign = x >> 63
-        return (x ^ sign) - sign if signed else x
+        return absolute(x) if signed else x
 
     def terms(x: Value) -> Vectors:
         if lift != "square":
@@ -50,7 +60,7 @@ def accumulation(dtype: str, lift: Lift) -> Accumulation:
         return add(code, tile, terms(x))
 
     if wide or lift == "square":
-        return Accumulation(empty, step, add, empty, add, add, (LONGS,) * parts, 2**30, flows=True)
+        return Accumulation(empty, step, add, empty, add, add, (LONGS,) * parts, 2**30, across=16)
 
     # Of narrow integers a tile of one plain sum has room enough.
     def one(code: Code) -> Vectors:
@@ -69,7 +79,7 @@ def ending(last: Finish, result: str) -> Decide:
     """Return a function that gives the results in an integer dtype, rounded toward zero and saturated."""
     bits = 8 * size_of(result)
     signed = result.startswith("int")
-    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    least, most = ends(result)
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
         digits = _carried(total)

@@ -6,6 +6,7 @@ order: so results do not depend on the number of threads.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import threading
 from array import array
@@ -30,8 +31,13 @@ from xpreduce_numpy.compiled.machine import HELD
 from xpreduce_numpy.compiled.writing import BYTES
 from xpreduce_numpy.walk import Walk
 
-_BOX = {True: 2**10, False: 2**13}
-"""Outputs whose totals are held at once, of rows and of columns: they stay in cache."""
+_BOX = 2**10
+"""Outputs whose totals are held at once: they stay near."""
+
+_WIDE_BOX = 2**13
+"""The same of columns with more than a few terms, of which long parts of lines are read then."""
+
+_FEW = 2**4
 
 _BLOCK = 2**16
 
@@ -47,7 +53,7 @@ class Compiled:
 
     def __init__(self, x: Any, reduction: Reduction, family: Family) -> None:
         self._x, self._reduction, self._family = x, reduction, family
-        self._address = x.__array_interface__["data"][0]
+        self._address = x.ctypes.data
         self._geometry = geometry_of(x.shape, x.strides, x.dtype.itemsize, reduction.plan)
         (self._terms_bits,) = struct.unpack("q", struct.pack("d", self._geometry.terms))
 
@@ -95,9 +101,10 @@ class Compiled:
         if pieces is not None:
             self.finish(box, self._totals(box, pieces, "pieces", accumulation), out, "pieces")
             return
-        room = min(_BOX[self._geometry.by_rows], -(-out.size // accumulation.lanes) * accumulation.lanes)
-        memory = Totals(accumulation, room + accumulation.lanes)
-        marks = _marks(out)
+        near = self._geometry.by_rows or self._geometry.terms <= _FEW
+        room = min(_BOX if near else _WIDE_BOX, -(-out.size // accumulation.lanes) * accumulation.lanes)
+        memory = _kept_totals(accumulation, room + accumulation.lanes)
+        marks = bytearray(out.size + 8)
         self._mend(box, out, marks, self._call("results", "results", box, None, memory, out, marks, room))
 
     def finish(self, box: Box, totals: Totals, out: Any, group: str = "finish") -> None:
@@ -106,14 +113,15 @@ class Compiled:
             with _slow:
                 out[...] = algebra_of(self._reduction).finish(np, self.state(box, totals))
             return
-        marks = _marks(out)
+        marks = bytearray(out.size + 8)
         self._mend(box, out, marks, self._call(group, "finish", box, None, totals, out, marks))
 
-    def _mend(self, box: Box, out: Any, marks: Any, left: int) -> None:
+    def _mend(self, box: Box, out: Any, marks: bytearray, left: int) -> None:
         """Compute the results again that kernels left open."""
         if left:
+            open_: Any = np.frombuffer(marks, np.bool_, out.size)
             with _slow:
-                out[...] = careful.mended(out, self.walk, self._reduction, box, marks)
+                out[...] = careful.mended(out, self.walk, self._reduction, box, open_)
 
     def _state(self, box: Box, pieces: list[Box] | None) -> State:
         """Return the state of a box, flat."""
@@ -167,7 +175,7 @@ class Compiled:
         piece: Box | None,
         memory: Totals,
         out: Any = None,
-        marks: Any = None,
+        marks: bytearray | None = None,
         room: int = 0,
     ) -> int:
         """Run a kernel of a module on a part of the array."""
@@ -179,7 +187,7 @@ class Compiled:
         numbers += (
             self._terms_bits,
             0 if out is None else out.ctypes.data,
-            0 if marks is None else marks.ctypes.data,
+            0 if marks is None else ctypes.addressof(ctypes.c_char.from_buffer(marks)),
             memory.address,
             memory.pitch,
             room,
@@ -203,9 +211,16 @@ def whole(states: Sequence[State], geometry: Geometry) -> State:
     )
 
 
-def _marks(out: Any) -> Any:
-    """Return memory for the marks of results."""
-    return np.zeros(out.size + 8, np.bool_)[: out.size]
+_kept = threading.local()
+
+
+def _kept_totals(accumulation: Accumulation, outputs: int) -> Totals:
+    """Return a thread's memory for totals that nobody needs once the kernel returns."""
+    key = accumulation.parts, accumulation.item, outputs
+    if getattr(_kept, "key", None) != key:
+        _kept.totals, _kept.key = Totals(accumulation, outputs), key
+    found: Totals = _kept.totals
+    return found
 
 
 class Totals:

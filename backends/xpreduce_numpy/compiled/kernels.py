@@ -25,7 +25,7 @@ from xpreduce_numpy.compiled.memory import (
     store_parts,
     write,
 )
-from xpreduce_numpy.compiled.skeletons import columns, rows
+from xpreduce_numpy.compiled.skeletons import AT_ONCE, columns, rows
 from xpreduce_numpy.compiled.writing import BYTES, DOUBLE, INT64, Code, Value, Variable, function
 
 PARAMETERS = (
@@ -227,11 +227,12 @@ class _Writer:
                 self._add_columns(code, part.but(x=x))
 
     def _add_columns(self, code: Code, part: _Part) -> None:
-        """Add columns; of narrow ones several rows together, where these are neighbours."""
+        """Add columns; of narrow ones several rows together, where these are neighbours and few lines."""
         acc, own = self._acc, _narrow_pitch(self._acc.lanes)
         b, down = part.b, part.r_stride
         line = _padded(b, acc.lanes) * acc.item
         beside = down.equals(b * part.b_stride) & (b < _NARROW // 2)
+        beside = beside & (b.differs(acc.lanes) | (part.a < AT_ONCE))
         together = code.choose(beside, code.integer(_NARROW) // b, 1)
         together = code.choose(part.r < together * 4, 1, together)
         whole = part.r // together

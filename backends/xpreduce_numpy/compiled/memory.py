@@ -155,6 +155,10 @@ class Elements:
         lanes: int = self.kind.count
         return stride * lanes if self.apart else self.size * lanes
 
+    def vectors_in(self, count: int) -> int:
+        """Return how many vectors this many bytes of memory hold, 1 at least."""
+        return 1 if self.apart else max(1, count // (self.size * self.kind.count))
+
     def read(self, code: Code, address: Value, stride: Value, count: Value | None = None) -> Value:
         """Load a vector, or its first `count` lanes without touching what lies behind them."""
         return self.converted(code, self.loaded(code, address, stride, count), count)
@@ -194,9 +198,9 @@ def floats(dtype: str, apart: bool, neutral: float) -> Elements:
     return Elements(dtype, FLOATS, lambda x: _as_double(x, dtype), neutral, apart)
 
 
-def integers(dtype: str, apart: bool) -> Elements:
+def integers(dtype: str, apart: bool, neutral: int) -> Elements:
     """Return integers as 64 bits."""
-    return Elements(dtype, LONGS, lambda x: as_integer(x, dtype, INT64), 0, apart)
+    return Elements(dtype, LONGS, lambda x: as_integer(x, dtype, INT64), neutral, apart)
 
 
 def _single_from_half(half: Value) -> Value:

@@ -60,7 +60,7 @@ def accumulation(dtype: str) -> Accumulation:
     def merge(code: Code, a: Vectors, b: Vectors) -> Vectors:
         return _times(_normal(a), _normal(b))
 
-    return Accumulation(empty, step, merge, empty, merge, merge, (FLOATS, FLOATS, LONGS), _DEPTH)
+    return Accumulation(empty, step, merge, empty, merge, merge, (FLOATS, FLOATS, LONGS), _DEPTH, across=32)
 
 
 def ending(result: str) -> Decide:

@@ -16,8 +16,8 @@ from xpreduce_numpy.compiled.logarithm import logarithm
 from xpreduce_numpy.compiled.sums import PLAIN_ERROR, WIDE_ERROR
 from xpreduce_numpy.compiled.writing import DOUBLE, INT64, SINGLE, Code, Value
 
-Error = Callable[[Vectors, Value], Value]
-"""A function of (total, sum of the terms' sizes) that gives what the sum may be off by."""
+Error = Callable[[Vectors, Value, Value], Value]
+"""A function of (total, sum of the terms' sizes, number of terms) that gives what the sum may be off by."""
 
 _SIZE = 2**63 - 1
 _LOGARITHM = 2.0**-50
@@ -111,7 +111,7 @@ def sums(last: Finish, signed: bool, error_of: Error, result: str, scaled: bool)
         return (high > 2.0**990) | (high < 2.0**-900)
 
     def decide(code: Code, total: Vectors, terms: Value) -> Vectors:
-        share = error_of(total, total[2] if signed else total[0])
+        share = error_of(total, total[2] if signed else total[0], terms)
         high, low, error = _finished(last, total, terms, share)
         finite = high.is_finite()
         if narrow is None and last == "log":
@@ -230,12 +230,14 @@ def packed(value: Value, result: str) -> Value:
     return PACKING[result](value) if result in PACKING else value
 
 
-def share_wide(total: Vectors, sizes: Value) -> Value:
+def share_wide(total: Vectors, sizes: Value, terms: Value) -> Value:
     """Return what a compensated sum may be off by."""
-    return sizes * WIDE_ERROR
+    own = terms + 2.0**6
+    own = own * own * 2.0**-104
+    return sizes * (own < WIDE_ERROR).where(own, WIDE_ERROR)
 
 
-def no_error(total: Vectors, sizes: Value) -> Value:
+def no_error(total: Vectors, sizes: Value, terms: Value) -> Value:
     """Return 0: what an exact sum may be off by."""
     return sizes.all(0.0)
 
@@ -247,10 +249,10 @@ def share_unless_exact(dtype: str, squares: bool) -> Error:
     and where these are off by less than that digit, they are not off at all.
     """
 
-    def error(total: Vectors, sizes: Value) -> Value:
+    def error(total: Vectors, sizes: Value, terms: Value) -> Value:
         unit = _unit(total[3], dtype)
         unit = unit * unit if squares else unit
-        share = sizes * WIDE_ERROR
+        share = share_wide(total, sizes, terms)
         return (share < unit * 0.5).where(share.all(0.0), share)
 
     return error

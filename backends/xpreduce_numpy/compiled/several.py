@@ -89,6 +89,8 @@ class _Several(Family):
         self.shared = ("Several", *(member.shared for member in members))
 
     def _of(self, terms: list[Terms]) -> Terms:
+        if len(terms) == 1:
+            return terms[0]
         first, *_ = every = tuple(each.elements for each in terms)
         elements = _Elements(first.dtype, first.kind, first.convert, first.neutral, first.apart, every)
         return Terms(_beside([each.accumulation for each in terms]), elements, terms[0].by_rows)

@@ -8,13 +8,14 @@ neighbouring *columns*. Totals of many outputs are kept in memory part by part, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.memory import Elements, load_parts, prefetch, store_parts
-from xpreduce_numpy.compiled.writing import BYTES, INT64, Code, Value, function
+from xpreduce_numpy.compiled.memory import Elements, load, load_parts, prefetch, store_parts
+from xpreduce_numpy.compiled.writing import BYTES, INT64, Code, Value, Variable, function
 
-_AT_ONCE = 4
+AT_ONCE = 4
 """Vectors that are worked on side by side, so that none waits for the one before."""
 
 _SHORT = 8
@@ -22,6 +23,9 @@ _SHORT = 8
 
 _AHEAD = 2**12
 """Bytes that memory is asked for ahead of what is read; processors themselves stop at the end of a page."""
+
+_LOOK = 2**5
+"""Vectors that are looked at for the largest elements before they are taken, so that they stay near."""
 
 _FAR = 2**13
 """Bytes of a row from which several are read at a time: as streams in pages of their own."""
@@ -44,6 +48,15 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
         buffer = Value(code.builder, code.builder.ptrtoint(buffer, INT64))
         tile_kinds = [part.ir.type for part in acc.tile(code)]
 
+        def empty(row: Value) -> Vectors:
+            """Return the empty tile that goes on after a row's total."""
+            if acc.resume is None:
+                return acc.tile(code)
+            at = totals + row * acc.item
+            total = [load(code, kind.element, at + pitch * k) for k, kind in enumerate(acc.kinds)]
+            like = acc.total(code)
+            return acc.resume(code, tuple(x.all_like(one) for x, one in zip(like, total, strict=True)))
+
         def absorb(place: Value, tile: Vectors) -> None:
             total = load_parts(code, acc.kinds, place, pitch)
             store_parts(code, place, pitch, acc.absorb(code, total, tile))
@@ -61,30 +74,28 @@ def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
                 with whole, code.either(r <= _SHORT * lanes) as (short, long):
                     with short:
                         starts = [top + across * i for i in range(lanes)]
-                        tiles = _together(code, acc, elements, starts, r, stride)
-                        absorb(place, _folded(code, acc, tiles))
+                        absorb(place, _of_short(code, acc, elements, starts, r, stride))
                     with long, code.loop(0, r, acc.depth * lanes) as start:
                         length = (r - start).smaller(acc.depth * lanes)
                         far = length * elements.size >= _FAR
                         with code.either(far) as (apart, near):
-                            with apart, code.loop(0, lanes, _AT_ONCE) as i:
-                                starts = [top + across * (i + k) + start * stride for k in range(_AT_ONCE)]
-                                tiles = _together(code, acc, elements, starts, length, stride)
+                            with apart, code.loop(0, lanes, AT_ONCE) as i:
+                                starts = [top + across * (i + k) + start * stride for k in range(AT_ONCE)]
+                                tiles = [empty(first + i + k) for k in range(AT_ONCE)]
+                                tiles = _together(code, acc, elements, tiles, starts, length, stride)
                                 for k, tile in enumerate(tiles):
                                     keep(i + k, tile)
                             with near, code.loop(0, lanes) as i:
                                 at = top + across * i + start * stride
-                                keep(i, _along(code, acc, elements, at, length, stride))
+                                keep(i, _along(code, acc, elements, empty(first + i), at, length, stride))
                         absorb(place, _folded(code, acc, load_tiles()))
-                with some, code.loop(0, r, acc.depth * _AT_ONCE * lanes) as start:
-                    length = (r - start).smaller(acc.depth * _AT_ONCE * lanes)
+                with some, code.loop(0, r, acc.depth * AT_ONCE * lanes) as start:
+                    length = (r - start).smaller(acc.depth * AT_ONCE * lanes)
                     with code.loop(0, lanes) as i:
                         keep(i, acc.tile(code))
                     with code.loop(0, count) as i:
-                        keep(
-                            i,
-                            _in_parts(code, acc, elements, top + across * i + start * stride, length, stride),
-                        )
+                        at, tile = top + across * i + start * stride, empty(first + i)
+                        keep(i, _in_parts(code, acc, elements, tile, at, length, stride))
                     absorb(place, _folded(code, acc, load_tiles()))
 
     return function(module, name, "x a across r stride totals pitch", body)
@@ -99,66 +110,177 @@ def _folded(code: Code, acc: Accumulation, tiles: list[Vectors]) -> Vectors:
     return tiles[0]
 
 
-def _short_row(
-    code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value
+Read = Callable[[Value, int, bool], Value]
+"""A function of (number of a vector, number of a tile, whether to prefetch) that gives a vector."""
+
+
+def _steps(
+    code: Code, acc: Accumulation, tiles: list[Variable[Vectors]], count: Value, read: Read, lines: int = 1
+) -> None:
+    """Write the steps of all tiles through `count` vectors each, of which a cache line holds `lines`."""
+
+    def passes(do: Callable[[int, Value], None], start: Value, stop: Value, ahead: bool) -> None:
+        whole = stop if lines == 1 else start + (stop - start) // lines * lines
+        with code.loop(start, whole, lines) as first:
+            for i in range(lines):
+                for k in range(len(tiles)):
+                    do(k, read(first + i, k, ahead and i == 0))
+        if lines > 1:
+            with code.loop(whole, stop) as left:
+                for k in range(len(tiles)):
+                    do(k, read(left, k, False))
+
+    def step(k: int, x: Value) -> None:
+        tiles[k].set(acc.step(code, tiles[k].now, x))
+
+    if acc.ready is None:
+        passes(step, code.integer(0), count, True)
+        return
+    with code.loop(0, count, _LOOK) as start:
+        stop = (start + _LOOK).smaller(count)
+        seen = [code.variable(tile.now[0].all(float("-inf"))) for tile in tiles]
+
+        def look(k: int, x: Value) -> None:
+            seen[k].set((x > seen[k].now).where(x, seen[k].now))
+
+        passes(look, start, stop, True)
+        for tile, most in zip(tiles, seen, strict=True):
+            tile.set(acc.ready(code, tile.now, most.now))
+        passes(step, start, stop, False)
+
+
+def _step_all(code: Code, acc: Accumulation, tile: Variable[Vectors], vectors: list[Value]) -> None:
+    """Write the steps of one tile through some vectors."""
+    if acc.ready is not None:
+        most = vectors[0].all(float("-inf"))
+        for vector in vectors:
+            most = (vector > most).where(vector, most)
+        tile.set(acc.ready(code, tile.now, most))
+    for vector in vectors:
+        tile.set(acc.step(code, tile.now, vector))
+
+
+def _of_short(
+    code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
 ) -> Vectors:
-    """Return a row's tile, spread over the lanes."""
-    tile, by = code.variable(acc.tile(code)), elements.step(stride)
-    whole = r // acc.lanes
+    """Return the tile of as many short rows as there are lanes, with a lane for each."""
+    found = code.variable(acc.tile(code))
+
+    def merged() -> None:
+        tiles = _together(code, acc, elements, [acc.tile(code)] * len(rows), rows, r, stride)
+        found.set(_folded(code, acc, tiles))
+
+    if not acc.across:
+        merged()
+        return found.now
+    with code.either(r <= acc.across) as (turned, not_turned):
+        with turned:
+            found.set(_across(code, acc, elements, rows, r, stride))
+        with not_turned:
+            merged()
+    return found.now
+
+
+def _across(
+    code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
+) -> Vectors:
+    """Return the like of `_of_short`, of columns of all rows: blocks of them are turned in registers."""
+    by, lanes = code.integer(elements.step(stride)), acc.lanes
+    tile = code.variable(acc.tile(code))
+
+    def add(i: Value, left: Value | None = None) -> None:
+        vectors = [elements.read(code, row + i * by, stride, left) for row in rows]
+        step = 1
+        while step < lanes:
+            pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
+            vectors = [a.blocks(b, step, odd) for odd in (False, True) for a, b in pairs]
+            step *= 2
+        _step_all(code, acc, tile, vectors)
+
+    whole = r // lanes
     with code.loop(0, whole) as i:
-        prefetch(code, x + i * by + _AHEAD)
-        tile.set(acc.step(code, tile.now, elements.read(code, x + i * by, stride)))
-    left = r - whole * acc.lanes
+        for row in rows:
+            prefetch(code, row + i * by + _AHEAD)
+        add(i)
+    left = r - whole * lanes
     with code.when(left > 0):
-        tile.set(acc.step(code, tile.now, elements.read(code, x + whole * by, stride, left)))
+        add(whole, left)
     return tile.now
 
 
 def _together(
-    code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
+    code: Code,
+    acc: Accumulation,
+    elements: Elements,
+    empty: list[Vectors],
+    rows: list[Value],
+    r: Value,
+    stride: Value,
 ) -> list[Vectors]:
     """Return the tiles of several rows of a length that a lane's depth allows, read at the same time.
 
     Memory gives more to several streams at a time than to one.
     """
-    by, lanes = code.integer(elements.step(stride)), acc.lanes
-    tiles = [code.variable(acc.tile(code)) for _ in rows]
-    whole = r // lanes
-    with code.loop(0, whole) as i:
-        for tile, row in zip(tiles, rows, strict=True):
-            prefetch(code, row + i * by + _AHEAD)
-            tile.set(acc.step(code, tile.now, elements.read(code, row + i * by, stride)))
-    left = r - whole * lanes
+    by = code.integer(elements.step(stride))
+    tiles = [code.variable(tile) for tile in empty]
+
+    def read(i: Value, k: int, ahead: bool) -> Value:
+        at = rows[k] + i * by
+        if ahead:
+            prefetch(code, at + _AHEAD)
+        return elements.read(code, at, stride)
+
+    whole = r // acc.lanes
+    _steps(code, acc, tiles, whole, read, elements.vectors_in(BYTES))
+    left = r - whole * acc.lanes
     with code.when(left > 0):
         for tile, row in zip(tiles, rows, strict=True):
-            tile.set(acc.step(code, tile.now, elements.read(code, row + whole * by, stride, left)))
+            _step_all(code, acc, tile, [elements.read(code, row + whole * by, stride, left)])
     return [tile.now for tile in tiles]
 
 
-def _along(code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value) -> Vectors:
+def _along(
+    code: Code,
+    acc: Accumulation,
+    elements: Elements,
+    empty: Vectors,
+    x: Value,
+    r: Value,
+    stride: Value,
+) -> Vectors:
     """Return a row's tile, spread over the lanes, read from its start to its end."""
-    by, together = code.integer(elements.step(stride)), _AT_ONCE * acc.lanes
-    tiles = [code.variable(acc.tile(code)) for _ in range(_AT_ONCE)]
-    whole = r // together
-    with code.loop(0, whole) as i:
-        for k, tile in enumerate(tiles):
-            at = x + (i * _AT_ONCE + k) * by
+    by, together = code.integer(elements.step(stride)), AT_ONCE * acc.lanes
+    tiles = [code.variable(empty) for _ in range(AT_ONCE)]
+
+    def read(i: Value, k: int, ahead: bool) -> Value:
+        at = x + (i * AT_ONCE + k) * by
+        if ahead and k % elements.vectors_in(BYTES) == 0:
             prefetch(code, at + _AHEAD)
-            tile.set(acc.step(code, tile.now, elements.read(code, at, stride)))
-    rest = _short_row(code, acc, elements, x + whole * by * _AT_ONCE, r - whole * together, stride)
-    return _merged(code, acc, [tile.now for tile in tiles], rest)
+        return elements.read(code, at, stride)
+
+    whole = r // together
+    _steps(code, acc, tiles, whole, read)
+    rest = x + whole * by * AT_ONCE
+    (last,) = _together(code, acc, elements, [empty], [rest], r - whole * together, stride)
+    return _merged(code, acc, [tile.now for tile in tiles], last)
 
 
 def _in_parts(
-    code: Code, acc: Accumulation, elements: Elements, x: Value, r: Value, stride: Value
+    code: Code,
+    acc: Accumulation,
+    elements: Elements,
+    empty: Vectors,
+    x: Value,
+    r: Value,
+    stride: Value,
 ) -> Vectors:
     """Return the tile of a row no longer than a tile is deep, read in several parts at the same time."""
-    part = r // (_AT_ONCE * acc.lanes) * acc.lanes
-    starts = [x + part * stride * k for k in range(_AT_ONCE)]
-    tiles = _together(code, acc, elements, starts, part, stride)
-    done = part * _AT_ONCE
-    rest = _short_row(code, acc, elements, x + done * stride, r - done, stride)
-    return _merged(code, acc, tiles, rest)
+    part = r // (AT_ONCE * acc.lanes) * acc.lanes
+    starts = [x + part * stride * k for k in range(AT_ONCE)]
+    tiles = _together(code, acc, elements, [empty] * AT_ONCE, starts, part, stride)
+    rest = x + part * AT_ONCE * stride
+    (last,) = _together(code, acc, elements, [empty], [rest], r - part * AT_ONCE, stride)
+    return _merged(code, acc, tiles, last)
 
 
 def _merged(code: Code, acc: Accumulation, tiles: list[Vectors], rest: Vectors) -> Vectors:
@@ -190,37 +312,45 @@ def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> An
         by = code.integer(elements.step(stride))
 
         def add(
-            tops: list[Value], count: Value, places: list[Value], ahead: Value, left: Value | None = None
+            tops: list[Value],
+            count: Value,
+            places: list[Value],
+            ahead: Value,
+            left: Value | None = None,
+            apart: bool = False,
         ) -> None:
             totals = [load_parts(code, acc.kinds, place, pitch) for place in places]
-            tiles = [code.variable(total if acc.flows else acc.tile(code)) for total in totals]
-            with code.loop(0, count) as i:
-                for tile, top in zip(tiles, tops, strict=True):
-                    at = top + i * down
+            resume = acc.resume or (lambda code, _: acc.tile(code))
+            tiles = [code.variable(resume(code, total)) for total in totals]
+
+            def read(i: Value, k: int, first: bool) -> Value:
+                at = tops[k] + i * down
+                if first and (apart or k % elements.vectors_in(BYTES) == 0):
                     prefetch(code, at + ahead)
-                    tile.set(acc.step(code, tile.now, elements.read(code, at, stride, left)))
+                return elements.read(code, at, stride, left)
+
+            _steps(code, acc, tiles, count, read)
             for tile, total, place in zip(tiles, totals, places, strict=True):
-                found = tile.now if acc.flows else acc.absorb(code, total, tile.now)
-                store_parts(code, place, pitch, found)
+                store_parts(code, place, pitch, acc.absorb(code, total, tile.now))
 
         def several(x: Value, totals: Value, across: Value, line: Value, left: Value | None) -> None:
             """Add one vector of each of several lines, all their rows at a time."""
             with code.loop(0, r, acc.depth) as start:
                 count = (r - start).smaller(acc.depth)
-                tops = [x + across * k + start * down for k in range(_AT_ONCE)]
-                places = [totals + line * k for k in range(_AT_ONCE)]
-                add(tops, count, places, code.integer(_AHEAD), left)
+                tops = [x + across * k + start * down for k in range(AT_ONCE)]
+                places = [totals + line * k for k in range(AT_ONCE)]
+                add(tops, count, places, code.integer(_AHEAD), left, apart=True)
 
         def one(x: Value, totals: Value) -> None:
-            together = _AT_ONCE * lanes
+            together = AT_ONCE * lanes
             wide, whole = b // together * together, b // lanes * lanes
             with code.loop(0, r, _ROWS) as start:
                 count = (r - start).smaller(_ROWS)
                 top = x + start * down
                 ahead = code.choose(r - start > _ROWS, down * _ROWS, _AHEAD)
                 with code.loop(0, wide, together) as j:
-                    tops = [top + j * stride + by * k for k in range(_AT_ONCE)]
-                    places = [totals + j * acc.item + k * BYTES for k in range(_AT_ONCE)]
+                    tops = [top + j * stride + by * k for k in range(AT_ONCE)]
+                    places = [totals + j * acc.item + k * BYTES for k in range(AT_ONCE)]
                     add(tops, count, places, ahead)
                 with code.loop(wide, whole, lanes) as j:
                     add([top + j * stride], count, [totals + j * acc.item], ahead)
@@ -230,11 +360,11 @@ def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> An
 
         done = code.variable(code.integer(0))
         with code.when(b <= lanes):
-            fours = a // _AT_ONCE * _AT_ONCE
+            fours = a // AT_ONCE * AT_ONCE
             with code.either(b.equals(lanes)) as (full, partly):
-                with full, code.loop(0, fours, _AT_ONCE) as i:
+                with full, code.loop(0, fours, AT_ONCE) as i:
                     several(x + i * across, totals + i * line, across, line, None)
-                with partly, code.loop(0, fours, _AT_ONCE) as i:
+                with partly, code.loop(0, fours, AT_ONCE) as i:
                     several(x + i * across, totals + i * line, across, line, b)
             done.set(fours)
         with code.loop(done.now, a) as i:

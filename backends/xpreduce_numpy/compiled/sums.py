@@ -27,7 +27,10 @@ EXACT_DEPTH = 2**6
 """Terms of a lane that keep 2**11 float16 in a tile: they are 40 bits wide, and double has 53."""
 
 WIDE_ERROR = 2.0**-70
-"""The same of a compensated one: of up to 2**17 tiles a lane, (2**17 + 2**10)**2 * 2**-106."""
+"""The same of a compensated one: of up to 2**17 tiles a lane, (2**17 + 2**10)**2 * 2**-106.
+
+Of fewer terms it is off by less: terms**2 * 2**-106, and something for the joining of lanes.
+"""
 
 # -0 leaves every number as it is, also another -0.
 _EMPTY = (-0.0, 0.0, 0.0, float("inf"))
@@ -106,7 +109,9 @@ def ranged(lift: Lift) -> Accumulation:
     def merge(code: Code, a: Vectors, b: Vectors) -> Vectors:
         return a[0] + b[0], a[1] + b[1], a[2].known("umin", b[2])
 
-    return Accumulation(empty, step, merge, empty, merge, merge, (FLOATS, FLOATS, LONGS), _PLAIN_DEPTH)
+    return Accumulation(
+        empty, step, merge, empty, merge, merge, (FLOATS, FLOATS, LONGS), _PLAIN_DEPTH, across=16
+    )
 
 
 def wide(lift: Lift) -> Accumulation:
@@ -143,4 +148,6 @@ def careful(lift: Lift) -> Accumulation:
 def _of_pairs(step: Callable[[Code, Vectors, Value], Vectors], parts: int) -> Accumulation:
     """Return an accumulation whose tiles are like its totals."""
     empty = _empty(parts)
-    return Accumulation(empty, step, _joined, empty, _joined, _joined, (FLOATS,) * parts, _WIDE_DEPTH)
+    return Accumulation(
+        empty, step, _joined, empty, _joined, _joined, (FLOATS,) * parts, _WIDE_DEPTH, across=16
+    )

@@ -303,9 +303,9 @@ class Code:
         self.builder.position_at_end(end)
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def when(self, condition: Value, rarely: bool = False) -> Iterator[None]:
         """Write what is written inside to run only if the condition is true."""
-        with self.builder.if_then(condition.ir):
+        with self.builder.if_then(condition.ir, likely=False if rarely else None):
             yield
 
     @contextmanager

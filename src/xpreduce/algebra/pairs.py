@@ -159,13 +159,15 @@ def _truncated(xp: Any, high: Any, low: Any, result: DType) -> Any:
     zero = xp.zeros_like(size)
     whole, part = xp.where(inside, whole, zero), xp.where(inside, part, zero)
     step = xp.floor(part)
-    left = xp.where(inside, size - whole, zero) + (part - step)
+    left = xp.where(inside, size - whole, zero)
+    # A part below 0 takes one from the integer unless as much is left; one above 0 never fills it up.
+    kept = (part < 0) & (left >= -part)
     # As two limbs, since 2**64 - 1 has more digits than a float.
     upper = xp.floor(whole * 2.0**-32)
     lower = whole - upper * 2.0**32
     value = limbs.carry(
         (
-            xp.astype(lower, xp.int64) + xp.astype(step, xp.int64) + xp.astype(left >= 1, xp.int64),
+            xp.astype(lower, xp.int64) + xp.astype(step, xp.int64) + xp.astype(kept, xp.int64),
             xp.astype(upper, xp.int64),
             xp.zeros_like(xp.astype(upper, xp.int64)),
         )
