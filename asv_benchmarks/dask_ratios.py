@@ -72,12 +72,17 @@ def chunks(options: argparse.Namespace) -> Iterator[Record]:
                     yield record(operator, f"{mib} MiB, {name}", dtype, whole.nbytes, times, LIMIT_BYTES)
 
 
+def ones(shape: Any, chunks: Any, dtype: str) -> Any:
+    """Return ones in chunks that have memory of their own; those of da.ones are one number."""
+    return da.ones(shape, chunks=chunks, dtype=dtype).map_blocks(np.copy, dtype=dtype)
+
+
 def many(options: argparse.Namespace) -> Iterator[Record]:
     """Yield what very many chunks cost."""
     count = options.count
     for dtype in options.dtypes:
         for length in options.lengths:
-            x = da.ones(count * length, chunks=length, dtype=dtype)
+            x = ones(count * length, length, dtype)
             for operator in options.operators:
                 start = time.perf_counter()
                 lazy = peers.DASK[operator][peers.OURS](x, None)
@@ -105,7 +110,7 @@ def peak(operator: str, name: str, mib: int, count: int) -> tuple[float, float]:
     rows = mib * MIB // (4 * columns)
 
     def array(count: int) -> Any:
-        return da.ones((rows * count, columns), chunks=(rows, columns), dtype="float32")
+        return ones((rows * count, columns), (rows, columns), "float32")
 
     def reduced(count: int) -> Any:
         return xpreduce.reduce(operator, array(count), axes)

@@ -27,6 +27,7 @@ from xpreduce_numpy.compiled import kernels, pool
 from xpreduce_numpy.compiled.accumulation import Accumulation
 from xpreduce_numpy.compiled.families import Family
 from xpreduce_numpy.compiled.geometry import Geometry, geometry_of
+from xpreduce_numpy.compiled.machine import HELD
 from xpreduce_numpy.compiled.writing import BYTES
 from xpreduce_numpy.walk import Walk
 
@@ -39,6 +40,9 @@ _WIDE_BOX = 2**13
 _FEW = 2**4
 
 _BLOCK = 2**16
+
+_SHORT = 2**16
+"""Elements up to which a kernel is done sooner than Python's lock is had back from other threads."""
 
 _slow = threading.Lock()
 """Held where NumPy works with many temporary arrays, so that only one thread has them."""
@@ -190,6 +194,7 @@ class Compiled:
             memory.buffer,
         )
         parameters = array("q", numbers)
+        name += HELD if self._x.size < _SHORT else ""
         function = self._family.functions(group, geometry.by_rows, geometry.apart)[name]
         found = int(function(parameters.buffer_info()[0]))
         del held  # the kernel read it

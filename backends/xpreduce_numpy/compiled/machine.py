@@ -29,6 +29,9 @@ _modules: dict[tuple[Any, ...], dict[str, Callable[[int], int]]] = {}
 _engines: list[Any] = []
 _DIGEST = 32
 
+HELD = " held"
+"""What ends the names under which functions keep Python's lock, for what takes less time than getting it."""
+
 
 def functions(names: tuple[str, ...], key: tuple[Any, ...], source: Callable[[], str]) -> dict[str, Any]:
     """Return functions of one address, by name, of the module that `source` writes.
@@ -137,12 +140,16 @@ def _compiled(source: str) -> bytes:
 
 def _loaded(code: bytes, names: tuple[str, ...]) -> dict[str, Callable[[int], int]]:
     """Return the functions of one address that this object code holds under these names."""
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+    kinds = {
+        "": ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64),
+        HELD: ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64),
+    }
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _target())
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)  # which owns the functions
-    return {name: kind(engine.get_function_address(name)) for name in names}
+    addresses = {name: engine.get_function_address(name) for name in names}
+    return {name + held: kind(addresses[name]) for name in names for held, kind in kinds.items()}
 
 
 if hasattr(os, "register_at_fork"):
