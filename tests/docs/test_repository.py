@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BACKENDS = sorted(path.name for path in (ROOT / "backends").iterdir() if path.name.startswith("xpreduce_"))
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 #: Extras for those who work on the project; they hold `all` or nothing of it.
-FOR_DEVELOPERS = {"test", "bench", "accuracy", "peers", "lint", "docs"}
+FOR_DEVELOPERS = {"test", "bench", "accuracy", "peers", "lint", "docs", "nvrtc"}
 
 
 def requirements(extra: str) -> set[str]:
@@ -70,7 +70,7 @@ def test_all_is_everything_but_cuda() -> None:
     assert requirements("all") == everything
 
 
-@pytest.mark.parametrize("extra", sorted(FOR_DEVELOPERS - {"lint"}))
+@pytest.mark.parametrize("extra", sorted(FOR_DEVELOPERS - {"lint", "nvrtc"}))
 def test_developers_extras_hold_all(extra: str) -> None:
     assert requirements("all") <= requirements(extra)
 

@@ -13,7 +13,7 @@ from typing import Any
 import exact
 import numpy as np
 from benchmarks import cases
-from emulated_cuda.cases import EIGHT, KINDS, LAYOUTS, check_one, dtypes_of, reduction_of, values
+from emulated_cuda.cases import EIGHT, LAYOUTS, check_one, dtypes_of, kinds_of, reduction_of, values
 from libraries import Library, numpy_dtype
 
 import xpreduce
@@ -40,7 +40,7 @@ def small(report: Report, library: Library) -> None:
     turn = itertools.count()
     for op in exact.OPERATORS:
         for dtype in served(library, op):
-            kinds = KINDS[DTYPES[dtype].kind]
+            kinds = kinds_of(dtype)
             for layout in (*LAYOUTS, EIGHT):
                 number = next(turn)
                 # Every kind of values meets every layout, over the operators and dtypes.
