@@ -60,8 +60,8 @@ def test_eight_dimensions_of_each_sort(op: str) -> None:
 
 @pytest.mark.parametrize("op", exact.OPERATORS)
 def test_other_results(op: str) -> None:
-    """Results of another dtype than the input's: one pair in five."""
-    for seed, (dtype, result) in list(enumerate(conversions(op)))[::5]:
+    """Results of another dtype than the input's: one pair in eleven."""
+    for seed, (dtype, result) in list(enumerate(conversions(op)))[::11]:
         kinds = kinds_of(dtype)
         for layout in LAYOUTS[1:6:4]:
             try_layout(EMULATOR, op, dtype, result, layout, kinds[seed % len(kinds)], seed, some=2)
