@@ -107,8 +107,10 @@ def test_unknown_operator() -> None:
     """The error lists the operators."""
     with pytest.raises(ValueError, match=r"no operator 'norm'; .* ReduceL2 \(l2\), ReduceSum \(sum\)"):
         xpreduce.reduce("norm", X)
-    with pytest.raises(ValueError, match="no operator 3"):
+    with pytest.raises(TypeError, match='a string, such as "ReduceL2" or "l2", not of type int'):
         xpreduce.reduce(3, X)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not of type ndarray"):
+        xpreduce.reduce(X, "l2")  # type: ignore[arg-type]
 
 
 BACKEND = """

@@ -124,6 +124,11 @@ def test_errors() -> None:
     x = np.ones((2, 3))
     with pytest.raises(TypeError, match=r"such as \['l2'\], not a string"):
         xpreduce.reduce_many("l2", x)
+    for wrong in (None, 3, x, np.float32(1)):
+        with pytest.raises(TypeError, match=r'such as \["l2"\], not of type'):
+            xpreduce.reduce_many(wrong, ["l2"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"a string, .* not of type int"):
+        xpreduce.reduce_many([1], x)  # type: ignore[list-item]
     with pytest.raises(ValueError, match="names no operator"):
         xpreduce.reduce_many([], x)
     with pytest.raises(ValueError, match="there is no operator 'norm'"):

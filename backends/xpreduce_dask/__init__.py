@@ -20,6 +20,7 @@ from xpreduce import dispatch
 from xpreduce.protocol import Reduction, Status
 from xpreduce_dask.chunks import (
     Reductions,
+    check_meta,
     combine_chunks,
     finish_chunks,
     partial_chunk,
@@ -74,9 +75,11 @@ def reduce_many(x: Any, reductions: Sequence[Reduction]) -> list[Any]:
 
 def kernel(x: Any, reduction: Reduction) -> str:
     """Return in words what `reduce` would run on `x`."""
-    chunks = f"{x.npartitions} chunks"
+    chunks = f"{math.prod(x.numblocks)} chunks"
+    whole = _whole_in_chunks(x, reduction)
+    check_meta(x._meta, reduction, whole)
     backend = dispatch.name_of(dispatch.own_backend(x._meta))
-    if _whole_in_chunks(x, reduction):
+    if whole:
         return f"{chunks} reduced one by one by {backend}: each holds all terms of its results"
     width = math.prod(min(x.numblocks[axis], n) for axis, n in _split(x, (reduction,)).items())
     return f"{chunks} made states by {backend}, merged by up to {width}, the last one finished"
@@ -89,11 +92,12 @@ def status() -> Status:
 
 def _reduced(x: Any, reductions: Reductions) -> Any:
     """Return a lazy array of results; of several reductions its chunks are tuples, one result for each."""
-    dispatch.own_backend(x._meta)  # refuses chunks of unknown kind before anything runs
     reduction, plan = reductions[0], reductions[0].plan
+    whole = _whole_in_chunks(x, reduction)
+    check_meta(x._meta, reduction, whole)  # before anything runs
     meta = result_meta(x._meta, reduction)
     name = _name(reduction) if len(reductions) == 1 else "reduce_many"
-    if _whole_in_chunks(x, reduction):
+    if whole:
         kept = range(plan.ndim) if plan.keepdims else plan.kept
         return da.blockwise(
             reduce_chunk,

@@ -116,8 +116,13 @@ def _merged(states: list[State], reduction: Reduction) -> State:
 
 
 def _check(chunk: Any, reduction: Reduction) -> None:
-    """Raise if a chunk has another dtype than the array was declared with, which nobody else checks."""
-    name = name_of(chunk.dtype)
+    """Raise if a chunk has another dtype or rank than the array was declared with; nobody else checks."""
+    name, ndim = name_of(chunk.dtype), reduction.plan.ndim
+    if chunk.ndim != ndim:
+        raise ValueError(
+            f"{reduction.operator.name}: a chunk of a Dask array has {chunk.ndim} dimensions, the array "
+            f"declares {ndim}; say so where the array is made, for example with drop_axis= or new_axis="
+        )
     if name != reduction.dtype.name:
         raise TypeError(
             f"{reduction.operator.name}: a chunk of a Dask array is {name}, and the array says "
@@ -128,5 +133,19 @@ def _check(chunk: Any, reduction: Reduction) -> None:
 def _eager(x: Any) -> EagerBackend:
     backend = dispatch.own_backend(x)
     if not hasattr(backend, "partial"):
-        raise TypeError(f"the chunks of a Dask array must be eager arrays, not {type(x).__qualname__}")
+        raise TypeError(
+            f"{dispatch.name_of(backend)} makes no states of {type(x).__qualname__}, so chunks must hold the "
+            "reduced dimensions whole: x.rechunk({axis: -1}) for each of them"
+        )
     return cast(EagerBackend, backend)
+
+
+def check_meta(meta: Any, reduction: Reduction, whole: bool) -> None:
+    """Raise if chunks like `meta` can't be reduced, or have no states and are not whole."""
+    try:
+        if whole:
+            dispatch.own_backend(meta)
+        else:
+            _eager(meta)
+    except TypeError as error:
+        raise TypeError(f"{reduction.operator.name}: the chunks of the Dask array: {error}") from None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xpreduce.axes import Noop
-from xpreduce.operators import find
+from xpreduce.operators import find_all
 from xpreduce.reductions import prepare
 
 
@@ -39,7 +39,7 @@ def reduce_many(
     Raises
     ------
     TypeError
-        If `ops` is a string, or an operator takes no such data.
+        If `ops` is not a sequence of names, or an operator takes no such data.
     ValueError
         If `ops` is empty or names an operator that there is not; else as the operators' own functions
         raise.
@@ -74,9 +74,7 @@ def reduce_many(
     >>> dict(zip(names, xpreduce.reduce_many(names, x, keepdims=False)))
     {'sum': array(24.), 'min': array(3.)}
     """
-    if isinstance(ops, (str, bytes)):
-        raise TypeError(f"ops must be a sequence of operators' names, such as [{ops!r}], not a string")
-    operators = [find(op) for op in ops]
+    operators = find_all(ops, "ops")
     if not operators:
         raise ValueError('ops names no operator; name one at least, for example ["l2"]')
     how = (data, axes, keepdims, noop_with_empty_axes, dtype, backend)

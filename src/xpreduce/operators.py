@@ -115,13 +115,42 @@ def find(name: str | Operator) -> Operator:
 
     Raises
     ------
+    TypeError
+        If `name` is not a string.
     ValueError
         If there is no such operator; the message lists those there are.
     """
     if isinstance(name, Operator):
         return name
-    found = _BY_ANY_NAME.get(name.lower()) if isinstance(name, str) else None
+    if not isinstance(name, str):
+        kind = type(name).__qualname__
+        raise TypeError(
+            f'the name of an operator is a string, such as "ReduceL2" or "l2", not of type {kind}'
+        )
+    found = _BY_ANY_NAME.get(name.lower())
     if found is None:
         known = ", ".join(f"{o.name} ({o.short})" for o in OPERATORS.values())
         raise ValueError(f"there is no operator {name!r}; the operators are {known}")
     return found
+
+
+def find_all(names: Any, argument: str) -> list[Operator]:
+    """Return the operators called `names`, which a caller passed as `argument`.
+
+    Raises
+    ------
+    TypeError
+        If `names` is one string, or no iterable of strings.
+    ValueError
+        If there is no such operator.
+    """
+    if isinstance(names, (str, bytes)):
+        raise TypeError(
+            f"{argument} must be a sequence of operators' names, such as [{names!r}], not a string"
+        )
+    if not hasattr(names, "__iter__") or getattr(names, "ndim", 1) != 1:
+        kind = type(names).__qualname__
+        raise TypeError(
+            f'{argument} must be a sequence of operators\' names, such as ["l2"], not of type {kind}'
+        )
+    return [find(name) for name in names]

@@ -319,6 +319,8 @@ def reduce(
 
     Raises
     ------
+    TypeError
+        If `op` is not a string; else as the operator's own function raises.
     ValueError
         If there is no such operator; else as the operator's own function raises.
 

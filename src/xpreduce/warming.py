@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xpreduce.dtypes import DTYPES, ORDERED
-from xpreduce.operators import OPERATORS, find
+from xpreduce.operators import OPERATORS, find_all
 
 
 def warm_up(operators: Iterable[str] | None = None, dtypes: Iterable[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def warm_up(operators: Iterable[str] | None = None, dtypes: Iterable[str] | None
     ValueError
         If a name is not that of an operator.
     TypeError
-        If a dtype is not known.
+        If a dtype is not known, or a string comes where a sequence of names must.
 
     Examples
     --------
@@ -41,7 +41,9 @@ def warm_up(operators: Iterable[str] | None = None, dtypes: Iterable[str] | None
     >>> xpreduce.warm_up(["l2"], ["float32"]) in (0, 6)
     True
     """
-    chosen = [find(name) for name in operators] if operators is not None else list(OPERATORS.values())
+    chosen = find_all(operators, "operators") if operators is not None else list(OPERATORS.values())
+    if isinstance(dtypes, str):
+        raise TypeError(f"dtypes must be a sequence of dtypes' names, such as [{dtypes!r}], not a string")
     names = tuple(dtypes) if dtypes is not None else ORDERED
     for name in names:
         if name not in DTYPES:

@@ -136,13 +136,14 @@ def test_query_planning() -> None:
                     assert np.array_equal(first.compute(scheduler="synchronous"), want)
                     largest = xpreduce.reduce_max(values, axes=axes, keepdims=keepdims)
                     assert np.array_equal(second.compute(scheduler="synchronous"), largest)
-        print(type(x).__module__)
+        print(xpreduce.explain("l2", x).kernel, type(x).__module__)
     """
     env = os.environ | {"DASK_ARRAY__QUERY_PLANNING": "True"}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], env=env, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
+    assert "4 chunks made states" in done.stdout
     assert "array_expr" in done.stdout
 
 
@@ -197,11 +198,28 @@ def test_undeclared_dtypes_are_refused() -> None:
             xpreduce.reduce_sum(x, axes=axes).compute()
 
 
+@pytest.mark.parametrize("axes", [None, 0, 1])
+@pytest.mark.parametrize("chunks", [2, 4])
+def test_undeclared_ranks_are_refused(axes: Any, chunks: int) -> None:
+    """Axes would mean other dimensions of such a chunk: a wrong value, and no error."""
+    x = da.ones((4, 4), chunks=chunks)
+    for change, ndim in ((lambda chunk: chunk[None], 3), (lambda chunk: chunk[0], 1)):
+        wrong = x.map_blocks(change, meta=np.empty((0, 0)))
+        message = f"ReduceL2: a chunk of a Dask array has {ndim} dimensions, the array declares 2"
+        with pytest.raises(ValueError, match=message):
+            xpreduce.reduce_l2(wrong, axes=axes).compute()
+        with pytest.raises(ValueError, match=message):
+            dask.compute(*xpreduce.reduce_many(["l2", "max"], wrong, axes=axes))
+
+
 def test_masked_chunks_are_refused() -> None:
     """A masked meta is refused before anything runs; a masked chunk behind a plain meta, when it runs."""
     x = da.ma.masked_greater(da.ones((4, 4), chunks=2), 0.5)
-    with pytest.raises(TypeError, match="MaskedArray is a subclass"):
-        xpreduce.reduce_l2(x)
+    for call in (xpreduce.reduce_l2, lambda x: xpreduce.explain("l2", x)):
+        with pytest.raises(
+            TypeError, match=r"ReduceL2: the chunks of the Dask array: .*MaskedArray is a subclass"
+        ):
+            call(x)
     hidden = da.ones((4, 4), chunks=2).map_blocks(np.ma.masked_array, meta=np.empty((0, 0)))
     with pytest.raises(TypeError, match="MaskedArray is a subclass"):
         xpreduce.reduce_l2(hidden).compute()

@@ -91,6 +91,26 @@ def test_others_keep_their_backends(installed: Path) -> None:
         run("import numpy, xpreduce; xpreduce.reduce_l2(numpy.ones(4), backend='numpy.ma')", installed)
 
 
+def test_chunks_without_states(installed: Path) -> None:
+    """A backend of four functions serves the chunks of a Dask array where they hold all that is reduced."""
+    program = """
+import dask.array as da, numpy as np, xpreduce
+x = da.ma.masked_greater(da.from_array(np.array([[3.0, 4.0, 9.0], [5.0, 12.0, 9.0]]), chunks=(1, 3)), 8)
+print(xpreduce.reduce_sum(x, axes=1, keepdims=False).compute().tolist())
+for call in (xpreduce.reduce_sum, lambda x: xpreduce.explain("sum", x)):
+    try:
+        call(x)
+    except TypeError as error:
+        print(error)
+"""
+    result, *errors = run(program, installed).splitlines()
+    assert result == "[7.0, 5.0]"
+    assert len(errors) == 2
+    for error in errors:
+        assert error.startswith("ReduceSum: the chunks of the Dask array: xpreduce_masked makes no states")
+        assert "x.rechunk({axis: -1})" in error
+
+
 def test_without_it_masked_arrays_are_refused() -> None:
     """The example brings what xpreduce alone does not do."""
     xpreduce = pytest.importorskip("xpreduce")
