@@ -67,7 +67,7 @@ def choose(x: Any, reduction: Reduction, states: bool = False) -> tuple[Plain | 
 
 
 def together(x: Any, reductions: Sequence[Reduction], states: bool = False) -> Together | None:
-    """Return what makes those of several reductions of an array, or states, in one go that can be, or None."""
+    """Return what makes those of several reductions, or states, in one go that can be, or None."""
     if not x.size or _plain(x, states) is not None:
         return None
     from xpreduce_numpy.compiled.families import family

@@ -357,7 +357,7 @@ class Exponentials(Family):
 
 
 def family(reduction: Reduction, terms: int, states: bool = False) -> Family | None:
-    """Return what serves a reduction of so many terms, or None; for states, what makes those of its algebra."""
+    """Return what serves a reduction of so many terms, or makes states for its algebra, or None."""
     operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
     if terms > integers.MOST and not dtype.is_float:
         return None
