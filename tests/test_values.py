@@ -174,6 +174,12 @@ def test_integers_of_floats(library: Library, dtype: str, op: str, values: list[
     assert int(got) == right
 
 
+def test_below_the_end_of_uint64(library: Library) -> None:
+    """The nearest float64 is 2**64, which is beyond the end; the sum isn't."""
+    values = np.asarray([2.0**64, -1000.0])
+    assert int(library.reduce("sum", values, keepdims=False, dtype="uint64")) == 2**64 - 1000
+
+
 LARGE: list[tuple[str, str, tuple[int, ...], float, Any, float]] = [
     ("l2", "float32", (10000, 10000), 1.0, None, 10000.0),
     ("sum", "float32", (20_000_000, 2), 1.0, 0, 2e7),

@@ -58,7 +58,7 @@ def partial(x: Any, reduction: Reduction) -> State:
         if not x.size:
             shape = tuple(1 if i in reduction.plan.axes else size for i, size in enumerate(x.shape))
             return algebra_of(reduction).identity(np, shape, "cpu")
-        return choice.choose(x, reduction, choice.LEAST_OF_PIECES)[0].partial()
+        return choice.choose(x, reduction, states=True)[0].partial()
 
 
 def reduce_many(x: Any, reductions: Sequence[Reduction]) -> list[Any]:
@@ -79,7 +79,7 @@ def partial_many(x: Any, reductions: Sequence[Reduction]) -> list[State]:
     x = np.asarray(x)
     found = {}
     with np.errstate(all="ignore"):
-        together = choice.together(x, reductions, choice.LEAST_OF_PIECES)
+        together = choice.together(x, reductions, states=True)
         if together is not None:
             states = zip(together.reductions, together.partial(), strict=True)
             found = {reduction.operator.terms: state for reduction, state in states}

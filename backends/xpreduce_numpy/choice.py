@@ -21,7 +21,7 @@ LEAST = 2**14
 """Elements from which compiled kernels are worth their first call."""
 
 LEAST_OF_PIECES = 2**8
-"""The same where the array is one of many pieces."""
+"""The same for states, since an array is one of many pieces then."""
 
 Choice = Literal["compiled", "plain"]
 
@@ -52,35 +52,36 @@ def missing() -> str | None:
     return None
 
 
-def choose(x: Any, reduction: Reduction, least: int = LEAST) -> tuple[Plain | Compiled, str]:
-    """Return what is to reduce an array, and why it is plain NumPy if it is, as below `least` elements."""
-    why = _plain(x, least)
+def choose(x: Any, reduction: Reduction, states: bool = False) -> tuple[Plain | Compiled, str]:
+    """Return what is to reduce an array, or make its state, and why it is plain NumPy if it is."""
+    why = _plain(x, states)
     if why is None:
         from xpreduce_numpy.compiled.families import family
         from xpreduce_numpy.compiled.kernel import Compiled
 
-        found = family(reduction, math.prod(x.shape[axis] for axis in reduction.plan.axes))
+        found = family(reduction, math.prod(x.shape[axis] for axis in reduction.plan.axes), states)
         if found is not None:
             return Compiled(x, reduction, found), ""
         why = "no compiled kernel for these dtypes"
     return Plain(x, reduction), why
 
 
-def together(x: Any, reductions: Sequence[Reduction], least: int = LEAST) -> Together | None:
-    """Return what makes those of several reductions of an array in one go that can be, or None."""
-    if not x.size or _plain(x, least) is not None:
+def together(x: Any, reductions: Sequence[Reduction], states: bool = False) -> Together | None:
+    """Return what makes those of several reductions, or states, in one go that can be, or None."""
+    if not x.size or _plain(x, states) is not None:
         return None
     from xpreduce_numpy.compiled.families import family
     from xpreduce_numpy.compiled.several import Together
 
     terms = math.prod(x.shape[axis] for axis in reductions[0].plan.axes)
-    families = {reduction: family(reduction, terms) for reduction in reductions}
+    families = {reduction: family(reduction, terms, states) for reduction in reductions}
     served = {reduction: found for reduction, found in families.items() if found is not None}
     return Together(x, list(served), list(served.values())) if len(served) > 1 else None
 
 
-def _plain(x: Any, least: int) -> str | None:
+def _plain(x: Any, states: bool) -> str | None:
     """Return why an array is for plain NumPy, whatever the reduction, or None."""
+    least = LEAST_OF_PIECES if states else LEAST
     if _wanted.get() == "plain":
         return "plain NumPy is asked for"
     if _wanted.get() is None and x.size < least:

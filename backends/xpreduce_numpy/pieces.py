@@ -51,7 +51,7 @@ def _results(first: Any, others: list[Any], reductions: Sequence[Reduction]) -> 
     alike = {reduction.operator.terms: reduction for reduction in reductions}
     for piece in (first, *others):
         for terms, reduction in alike.items():
-            seen = choice.choose(piece, reduction)[0].partial()
+            seen = choice.choose(piece, reduction, states=True)[0].partial()
             known = states.get(terms)
             states[terms] = seen if known is None else algebra_of(reduction).combine(np, known, seen)
     return [algebra_of(reduction).finish(np, states[reduction.operator.terms]) for reduction in reductions]

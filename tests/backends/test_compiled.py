@@ -296,6 +296,18 @@ def test_infinities_among_exponentials(dtype: str, place: int) -> None:
             np.testing.assert_array_equal(got, np.full(got.shape, right))
 
 
+@pytest.mark.parametrize("dtype", exact.FLOATS)
+@pytest.mark.parametrize("length", [16, 64, 3000])
+def test_infinity_after_nan_in_the_same_lane(dtype: str, length: int) -> None:
+    """The shift moves to infinity while the sum so far is NaN already."""
+    x = np.zeros((9, length), numpy_dtype(dtype))
+    x[:, 0], x[:, length // 16 * 8 :: 8] = np.nan, np.inf
+    for values, axes in ((x, 1), (x[:1], 1), (np.asfortranarray(x), 1)):
+        with choice.use_kernels("compiled"):
+            got = xpreduce.reduce_log_sum_exp(values, axes, keepdims=False).astype("f8")
+        assert np.isnan(got).all()
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "int8", "uint16"])
 @pytest.mark.parametrize("result", exact.INTEGERS)
 def test_integer_products_near_the_end_of_64_bits(dtype: str, result: str) -> None:

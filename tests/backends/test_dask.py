@@ -51,6 +51,23 @@ def test_big_endian(op: str) -> None:
     assert lazy.compute().dtype.isnative
 
 
+@pytest.mark.parametrize(
+    ("dtype", "result"), [("uint8", "float32"), ("uint32", "float64"), ("int16", "bfloat16")]
+)
+def test_integers_with_results_of_floats(dtype: str, result: str) -> None:
+    """Chunks that kernels serve: they sum such integers as floats, but states of integers are limbs."""
+    values = np.random.default_rng(0).integers(0, 200, (40, 60)).astype(dtype)
+    x, kind = da.from_array(values, chunks=(13, 60)), numpy_dtype(result)
+    for ops in (*((op,) for op in OPS), OPS, OPS[::-1]):
+        for op, got in zip(ops, dask.compute(*xpreduce.reduce_many(ops, x, dtype=kind)), strict=True):
+            want = xpreduce.reduce(op, values, dtype=kind)
+            assert got.dtype == want.dtype
+            if op in exact.LOGARITHMS and result == "float64":  # within 2 ulp, not bit for bit
+                np.testing.assert_allclose(got, want, rtol=2**-50)
+            else:
+                np.testing.assert_array_equal(got.astype("f8"), want.astype("f8"))
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_unknown_chunks(op: str) -> None:
     """Sizes that nobody knows until they are computed."""

@@ -67,7 +67,7 @@ def _ready(code: Code, tile: Vectors, largest: Value) -> Vectors:
         infinite = largest > _LARGEST
         shift = above.where(infinite.where(largest.all(_LARGEST), largest), tile[0])
         _, high, *low = _moved(code, tile, shift)
-        now.set((shift, infinite.where(largest, high), *low))
+        now.set((shift, infinite.where(high + largest, high), *low))  # NaN stays NaN
     return now.now
 
 

@@ -356,16 +356,16 @@ class Exponentials(Family):
         return (largest, np.where(infinite, 1.0, high), np.where(infinite, 0.0, low)), None
 
 
-def family(reduction: Reduction, terms: int) -> Family | None:
-    """Return what serves a reduction of so many terms, or None."""
+def family(reduction: Reduction, terms: int, states: bool = False) -> Family | None:
+    """Return what serves a reduction of so many terms, or makes states for its algebra, or None."""
     operator, dtype, result = reduction.operator, reduction.dtype, reduction.result
     if terms > integers.MOST and not dtype.is_float:
         return None
-    return _family(operator, dtype, result, terms <= FEW)
+    return _family(operator, dtype, result, terms <= FEW, states)
 
 
 @lru_cache(maxsize=1024)
-def _family(operator: Operator, dtype: DType, result: DType, few: bool) -> Family | None:
+def _family(operator: Operator, dtype: DType, result: DType, few: bool, states: bool) -> Family | None:
     if dtype.is_float and not result.is_float:
         return None
     if operator.combine in ("maximum", "minimum"):
@@ -378,7 +378,8 @@ def _family(operator: Operator, dtype: DType, result: DType, few: bool) -> Famil
         return IntegerProducts(dtype, result)
     if operator.lift == "exp":
         return Exponentials(dtype, result) if floats else None
-    if dtype.is_float or (floats and operator.finish != "log"):
+    # The states of integers are limbs, whatever comes out.
+    if dtype.is_float or (floats and operator.finish != "log" and not states):
         return FloatSums(operator, dtype, result, few)
     return IntegerSums(operator, dtype, result)
 

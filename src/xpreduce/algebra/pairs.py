@@ -154,8 +154,8 @@ def _truncated(xp: Any, high: Any, low: Any, result: DType) -> Any:
     """Round toward zero, saturate, and make 0 of NaN."""
     size, part = xp.abs(high), xp.where(high < 0, -low, low)
     whole = xp.floor(size)
-    # Floats this large are integers; what is left of them, and of the low part, is below 2.
-    inside = size < 2.0**64
+    # Beyond 2**64 all saturate, and a low part may lead from it back into the range of uint64.
+    inside = (size < 2.0**64) | ((size == 2.0**64) & (part < 0))
     zero = xp.zeros_like(size)
     whole, part = xp.where(inside, whole, zero), xp.where(inside, part, zero)
     step = xp.floor(part)
