@@ -46,6 +46,7 @@ def test_operators_in_any_case(command, tmp_path, name):
         (["l2", "x.npy", "--threads", "0"], "--threads"),
         (["l2", "x.npy", "--retries", "-1"], "--retries"),
         (["l2", "x.npy", "--missing-chunks", "guess"], "--missing-chunks"),
+        (["l2", "x.npy", "--dtype", "int8"], "--dtype"),
         (["l2", "x.npy", "--nonsense"], "--nonsense"),
         (["l2", "x.npy", "-o", "y.txt"], ".npy or .zarr"),
     ],
