@@ -44,9 +44,9 @@ MARKED = [
     ("docs/getting_started/gpu.md", "needs: PyTorch"),
     ("docs/getting_started.md", "needs: a clone"),
     *[("docs/how_to/backend.md", "needs: xpreduce_masked")] * 3,
+    *[("docs/how_to/clusters.md", "needs: a cluster")] * 5,
     *[("docs/how_to/gpu.md", "needs: a GPU")] * 7,
     ("docs/performance.md", "needs: an hour or more"),
-    *[("docs/how_to/clusters.md", "needs: a cluster")] * 5,
 ]
 
 
