@@ -72,6 +72,12 @@ def test_exit_codes_of_the_process(process, tmp_path):
     assert process("l2").code == 2
 
 
+def test_addresses_are_no_files(command):
+    ended = command("l2", "s3://bucket/x.zarr")
+    assert ended.code == 1
+    assert "only local files are read: da.from_zarr(url) opens others" in ended.err
+
+
 def test_module_is_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "xpreduce.cli", "--version"], capture_output=True, text=True, check=True
