@@ -35,7 +35,7 @@ atexit.register(tell)
 
 
 def layout(shape=(1024, 512, 512), *, unit=(1, 1, 1), extra=0, order=(2, 1, 0), axes=(0,)):
-    return plan.Layout(shape, 4, unit, lambda block: extra, order, axes)
+    return plan.Layout(shape, 4, unit, lambda block: extra, order, axes, 4)
 
 
 @pytest.mark.parametrize("limit", [128, 192, 256, 512, 4096])

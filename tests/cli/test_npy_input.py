@@ -62,11 +62,11 @@ def test_many_blocks(command, tmp_path, monkeypatch, values, exact_sum, exact_l2
 
 def test_a_block_is_contiguous_where_it_can_be():
     mib = 2**20
-    source = plan.Layout((1000, 1000, 1000), 4, (1, 1, 1), lambda block: 0, (2, 1, 0), (1, 2))
+    source = plan.Layout((1000, 1000, 1000), 4, (1, 1, 1), lambda block: 0, (2, 1, 0), (1, 2), 4)
     block = next(plan.candidates(source))
     assert block == (4, 1000, 1000)
     # Wide sums down the columns: pieces long enough to read, and many values for each output.
-    tall = plan.Layout((4096, 2**20), 4, (1, 1), lambda block: 0, (1, 0), (0,))
+    tall = plan.Layout((4096, 2**20), 4, (1, 1), lambda block: 0, (1, 0), (0,), 4)
     assert next(plan.candidates(tall)) == (64, mib // 16)
 
 

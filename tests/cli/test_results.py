@@ -49,6 +49,19 @@ def test_arrays_print_as_numpy_text(command, saved):
     assert command("sum", saved(np.zeros((0, 3))), "--axes", "1").out == "[]\n"
 
 
+def test_dtype(command, saved, tmp_path):
+    """Bytes have an L2 norm in another dtype, as the error for them says."""
+    path = saved(np.array([[200, 200], [0, 255]], np.uint8))
+    refused = command("l2", path)
+    assert refused.code == 1
+    assert 'pass dtype="int32"' in refused.err
+    assert command("l2", path, "--axes", "1", "--no-keepdims", "--dtype", "int32").out == "[282, 255]\n"
+    assert json.loads(command("mean", path, "--dtype", "float32", "--json").out)["dtype"] == "float32"
+    written = tmp_path / "norms.npy"
+    assert command("l2", path, "--axes", "1", "--dtype", "float64", "-o", written).code == 0
+    np.testing.assert_array_equal(np.load(written), np.array([[80000.0], [65025.0]]) ** 0.5)
+
+
 def test_json(command, saved):
     path = saved(np.array([[0.1, 0.2], [0.3, 0.4]], np.float32))
     scalar = json.loads(command("sum", path, "--json").out)

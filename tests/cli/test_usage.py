@@ -46,6 +46,7 @@ def test_operators_in_any_case(command, tmp_path, name):
         (["l2", "x.npy", "--threads", "0"], "--threads"),
         (["l2", "x.npy", "--retries", "-1"], "--retries"),
         (["l2", "x.npy", "--missing-chunks", "guess"], "--missing-chunks"),
+        (["l2", "x.npy", "--dtype", "int8"], "--dtype"),
         (["l2", "x.npy", "--nonsense"], "--nonsense"),
         (["l2", "x.npy", "-o", "y.txt"], ".npy or .zarr"),
     ],
@@ -69,6 +70,12 @@ def test_exit_codes_of_the_process(process, tmp_path):
     assert (missing.code, missing.out) == (1, "")
     assert missing.err == f"xpreduce: error: {tmp_path / 'y.npy'}: no such file or directory\n"
     assert process("l2").code == 2
+
+
+def test_addresses_are_no_files(command):
+    ended = command("l2", "s3://bucket/x.zarr")
+    assert ended.code == 1
+    assert "only local files are read: da.from_zarr(url) opens others" in ended.err
 
 
 def test_module_is_the_command():

@@ -10,6 +10,7 @@ import click
 
 import xpreduce
 from xpreduce.cli.errors import UsageError
+from xpreduce.dtypes import NUMERIC
 from xpreduce.operators import OPERATORS, Operator, find
 
 
@@ -27,6 +28,8 @@ class Request:
         The dimensions to reduce; None for all.
     keepdims : bool
         Whether they stay, with length 1.
+    dtype : str or None
+        The result's dtype; None for the input's.
     output : str or None
         Path of the output; None prints the result.
     overwrite : bool
@@ -51,6 +54,7 @@ class Request:
     input: str
     axes: tuple[int, ...] | None
     keepdims: bool
+    dtype: str | None
     output: str | None
     overwrite: bool
     memory_limit: int | None
@@ -107,6 +111,9 @@ _EPILOG = "Operators: " + ", ".join(f"{o.short} ({o.name})" for o in OPERATORS.v
 )
 @click.option(
     "--keepdims/--no-keepdims", default=True, help="Keep reduced dimensions, with length 1 (default)."
+)
+@click.option(
+    "--dtype", type=click.Choice(NUMERIC), help="The result's dtype, rounded to once; the input's by default."
 )
 @click.option(
     "-o", "--output", metavar="OUT", help="Write the result to a .npy or .zarr instead of printing it."

@@ -26,7 +26,8 @@ def as_dask(source: Source, block: tuple[int, ...]) -> Any:
 
 def reduced(request: Request, array: Any) -> Any:
     """Return the reduction that was asked for, of any lazy array."""
-    return xpreduce.reduce(request.operator.name, array, request.axes, keepdims=request.keepdims)
+    name, dtype = request.operator.name, request.dtype
+    return xpreduce.reduce(name, array, request.axes, keepdims=request.keepdims, dtype=dtype)
 
 
 def rehearse(request: Request, source: Source) -> None:

@@ -56,6 +56,8 @@ class Layout:
         empty where whole stored chunks are read, which may be taken in any order.
     axes : tuple of int
         The reduced dimensions, from 0 on.
+    result : int
+        Bytes of one value of the result.
     """
 
     shape: tuple[int, ...]
@@ -64,6 +66,7 @@ class Layout:
     extra: Callable[[tuple[int, ...]], int]
     order: tuple[int, ...]
     axes: tuple[int, ...]
+    result: int
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ def _bytes(layout: Layout, block: tuple[int, ...], threads: int, slack: float) -
     counts = [ceil(n / length) if length else 1 for n, length in zip(layout.shape, block, strict=True)]
     pieces = prod(counts[axis] for axis in layout.axes)
     blocks = (threads + 2) * size + threads * layout.extra(block)
-    finished = threads * outputs * 2 * layout.itemsize  # results, and their copies on the way to the disk
+    finished = threads * outputs * 2 * layout.result  # results, and their copies on the way to the disk
     return (
         int(slack * (blocks + finished))
         + threads * WORKSPACE

@@ -36,7 +36,7 @@ def run(request: Request) -> None:
         like, axes = _outline(request, source)
         if target is None and like.size > results.MOST_PRINTED:
             raise UsageError(f"the result has {like.size} values, too many to print: write it with -o")
-        chosen = _plan(request, source, axes)
+        chosen = _plan(request, source, like.dtype.itemsize, axes)
         for text in source.warnings():
             warnings.warn(text, stacklevel=1)
         if missing := source.missing():
@@ -79,10 +79,11 @@ def _outline(request: Request, source: Source) -> tuple[Any, tuple[int, ...]]:
     return like, tuple(axes)
 
 
-def _plan(request: Request, source: Source, axes: tuple[int, ...]) -> plan.Plan:
+def _plan(request: Request, source: Source, result: int, axes: tuple[int, ...]) -> plan.Plan:
     threads = request.threads or CPU_COUNT
     lazy.rehearse(request, source)
-    layout = plan.Layout(source.shape, source.dtype.itemsize, source.unit, source.extra, source.order, axes)
+    itemsize = source.dtype.itemsize
+    layout = plan.Layout(source.shape, itemsize, source.unit, source.extra, source.order, axes, result)
     limit = memory.default_limit() if request.memory_limit is None else request.memory_limit
     chosen = plan.choose(layout, threads, limit, memory.resident())
     memory.set_malloc(reuse=chosen.reuse)

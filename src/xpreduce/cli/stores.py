@@ -34,7 +34,8 @@ def open_input(text: str, *, fill_missing: bool) -> Source:
     """
     path, name = split(text)
     if not os.path.exists(path):
-        raise CommandError(f"{path}: no such file or directory")
+        remedy = "; only local files are read: da.from_zarr(url) opens others" if "://" in path else ""
+        raise CommandError(f"{path}: no such file or directory{remedy}")
     if os.path.isdir(path):
         return _zarr(path, name, fill_missing)
     if not os.path.isfile(path):
