@@ -37,13 +37,15 @@ def jobs() -> Iterator[Job]:
 
 
 def whole(job: Job) -> str:
-    """Try all launches of all layouts, on values of every kind where the dtype stays."""
+    """Try all launches of all layouts on values of every kind; where the dtype changes, some on one kind."""
     op, dtype, result = job
     count, emulator = 0, Emulator()
     for seed, layout in enumerate((*LAYOUTS, EIGHT)):
         kinds = kinds_of(dtype)
-        for kind in kinds if dtype == result else kinds[seed % len(kinds) :][:1]:
-            count += try_layout(emulator, op, dtype, result, layout, kind, seed, some=None)
+        if dtype == result:
+            count += sum(try_layout(emulator, *job, layout, kind, seed, some=None) for kind in kinds)
+        else:
+            count += try_layout(emulator, *job, layout, kinds[seed % len(kinds)], seed, some=5)
     if dtype == result:
         check_states(emulator, op, dtype)
         try_orders(emulator, op, dtype)
