@@ -34,7 +34,7 @@ def refusal(array_type: type) -> str | None:
 
 def reduce(x: Any, reduction: Reduction) -> Any:
     """Return the reduction of the whole of `x`."""
-    if 0 < x.size <= small.MOST and small.serves(reduction) and choice.wanted() is None:
+    if small.serves(reduction, x.size) and choice.wanted() is None:
         result = small.reduce(x, reduction)
         if result is not None:
             return result
@@ -114,8 +114,8 @@ def kernel(x: Any, reduction: Reduction) -> str:
     """Return in words what `reduce` would run on `x`."""
     if not x.size:
         return "none: the set is empty"
-    if x.size <= small.MOST and small.serves(reduction) and choice.wanted() is None:
-        return f"exact Python numbers: at most {small.MOST} elements"
+    if small.serves(reduction, x.size) and choice.wanted() is None:
+        return f"exact Python numbers: at most {small.most(reduction.dtype)} elements"
     x = np.asarray(x)
     work, why = choice.choose(x, reduction)
     return f"{work.kernel}{f' ({why})' if why else ''}; layout: {work.walk}"

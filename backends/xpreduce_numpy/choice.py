@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xpreduce_numpy.compiled.kernel import Compiled
     from xpreduce_numpy.compiled.several import Together
 
-LEAST = 2**14
+LEAST = 2**12
 """Elements from which compiled kernels are worth their first call."""
 
 LEAST_OF_PIECES = 2**8

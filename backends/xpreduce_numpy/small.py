@@ -13,8 +13,8 @@ from xpreduce.dtypes import DType
 from xpreduce.operators import Operator
 from xpreduce.protocol import Reduction
 
-MOST = 2**10
-"""Elements up to which this is faster than blocks, in at most `_MOST_ROWS` results."""
+MOST = 2**11
+"""Elements up to which this is faster than blocks, in at most `_MOST_ROWS` results; of float64 twice that."""
 
 _MOST_ROWS = 2**7
 
@@ -24,9 +24,17 @@ _NARROW = {name: np.dtype(name) for name in ("float16", "float32")}
 Row = list[float]
 
 
-def serves(reduction: Reduction) -> bool:
-    """Whether reductions by this operator of this dtype can be made this way."""
-    return reduction.dtype is reduction.result and _functions(reduction.operator, reduction.dtype) is not None
+def serves(reduction: Reduction, size: int) -> bool:
+    """Whether reductions by this operator of so many elements of this dtype are made this way."""
+    dtype = reduction.dtype
+    if not 0 < size <= most(dtype) or dtype is not reduction.result:
+        return False
+    return _functions(reduction.operator, dtype) is not None
+
+
+def most(dtype: DType) -> int:
+    """Return the most elements of a dtype that are reduced this way."""
+    return 2 * MOST if dtype.name == "float64" else MOST
 
 
 @cache
