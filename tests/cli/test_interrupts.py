@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import zarr
 
-# SIGINT may be ignored where the tests themselves run in the background. Slow reads leave time to send one.
+# Signals may be ignored where the tests themselves run in the background. Slow reads leave time to send one.
 SLOW = """
 import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from xpreduce.cli import npy, plan
 plan.TARGETS = [4000]
 read = npy.NpySource.read
@@ -82,6 +83,7 @@ def test_signals_wait_for_the_rename(launcher, tmp_path, leftovers):
     before = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from xpreduce.cli import targets
 rename = targets.Target._rename
 def interrupted(self):
