@@ -9,6 +9,9 @@ from pathlib import Path
 
 MIB = 2**20
 
+#: Bytes that loading the compiler, and compiling kernels that are not cached yet, add in the midst of a run.
+COMPILING = 64 * MIB
+
 #: Share of the available memory that a run may use where --memory-limit is not given.
 DEFAULT_SHARE = 0.5
 

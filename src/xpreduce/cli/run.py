@@ -85,7 +85,7 @@ def _plan(request: Request, source: Source, result: int, axes: tuple[int, ...]) 
     itemsize = source.dtype.itemsize
     layout = plan.Layout(source.shape, itemsize, source.unit, source.extra, source.order, axes, result)
     limit = memory.default_limit() if request.memory_limit is None else request.memory_limit
-    chosen = plan.choose(layout, threads, limit, memory.resident())
+    chosen = plan.choose(layout, threads, limit, memory.resident() + memory.COMPILING)
     memory.set_malloc(reuse=chosen.reuse)
     return chosen
 
