@@ -7,8 +7,8 @@ from typing import Any
 
 from xpreduce import dispatch
 from xpreduce.operators import find
+from xpreduce.preparation import prepare
 from xpreduce.protocol import Status
-from xpreduce.reductions import prepare
 
 
 @dataclass(frozen=True, slots=True)

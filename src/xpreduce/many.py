@@ -7,7 +7,7 @@ from typing import Any
 
 from xpreduce.axes import Noop
 from xpreduce.operators import find_all
-from xpreduce.reductions import prepare
+from xpreduce.preparation import prepare
 
 
 def reduce_many(

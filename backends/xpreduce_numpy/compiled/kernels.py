@@ -1,6 +1,9 @@
 """Whole kernels: the skeletons around one accumulation, for one input dtype, result dtype and operator.
 
-A kernel works on a part of an array that it knows as (outer…, A, R, B), see `skeletons`. Its argument is
+A kernel works on a part of an array that it knows as (outer…, A, R, B): B kept elements next to each other
+in memory, R reduced ones, A kept ones, and any number of dimensions outside them, reduced and kept. Where
+the innermost dimension is reduced, B is 1. Totals of many outputs are kept in memory part by part, `pitch`
+bytes apart. Its argument is
 the address of 64-bit integers, in the order of `PARAMETERS`.
 """
 
@@ -14,6 +17,7 @@ from typing import Any
 from llvmlite import ir
 
 from xpreduce_numpy.compiled.accumulation import Accumulation, Decide
+from xpreduce_numpy.compiled.columns import columns
 from xpreduce_numpy.compiled.memory import (
     Elements,
     is_marked,
@@ -25,7 +29,8 @@ from xpreduce_numpy.compiled.memory import (
     store_parts,
     write,
 )
-from xpreduce_numpy.compiled.skeletons import AT_ONCE, columns, rows
+from xpreduce_numpy.compiled.rows import rows
+from xpreduce_numpy.compiled.steps import AT_ONCE
 from xpreduce_numpy.compiled.writing import BYTES, DOUBLE, INT64, Code, Value, Variable, function
 
 PARAMETERS = (

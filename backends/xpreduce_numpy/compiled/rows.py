@@ -1,37 +1,23 @@
-"""How kernels walk through memory: along rows, and down columns.
+"""How kernels walk along rows: the elements of a row fill a vector's lanes.
 
-A kernel sees an array as (outer…, A, R, B): B kept elements next to each other in memory, R reduced
-ones, A kept ones, and any number of dimensions outside them, reduced and kept. Where the innermost
-dimension is reduced, B is 1 and the elements of a *row* fill a vector's lanes; otherwise a vector holds
-neighbouring *columns*. Totals of many outputs are kept in memory part by part, `pitch` bytes apart.
+The innermost dimension of (outer…, A, R) is reduced, see `kernels`. Many rows that are short are read side by
+side, few that are long in several parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
 from xpreduce_numpy.compiled.memory import Elements, load, load_parts, prefetch, store_parts
-from xpreduce_numpy.compiled.writing import BYTES, INT64, Code, Value, Variable, function
-
-AT_ONCE = 4
-"""Vectors that are worked on side by side, so that none waits for the one before."""
+from xpreduce_numpy.compiled.steps import AHEAD, AT_ONCE, step_all, steps
+from xpreduce_numpy.compiled.writing import BYTES, INT64, Code, Value, function
 
 _SHORT = 8
 """Vectors in a row up to which the rows of as many outputs as there are lanes are read together."""
 
-_AHEAD = 2**12
-"""Bytes that memory is asked for ahead of what is read; processors themselves stop at the end of a page."""
-
-_LOOK = 2**5
-"""Vectors that are looked at for the largest elements before they are taken, so that they stay near."""
-
 _FAR = 2**13
 """Bytes of a row from which several are read at a time: as streams in pages of their own."""
-
-_ROWS = 16
-"""Rows of which columns are added up before they join the totals."""
 
 
 def rows(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
@@ -110,56 +96,6 @@ def _folded(code: Code, acc: Accumulation, tiles: list[Vectors]) -> Vectors:
     return tiles[0]
 
 
-Read = Callable[[Value, int, bool], Value]
-"""A function of (number of a vector, number of a tile, whether to prefetch) that gives a vector."""
-
-
-def _steps(
-    code: Code, acc: Accumulation, tiles: list[Variable[Vectors]], count: Value, read: Read, lines: int = 1
-) -> None:
-    """Write the steps of all tiles through `count` vectors each, of which a cache line holds `lines`."""
-
-    def passes(do: Callable[[int, Value], None], start: Value, stop: Value, ahead: bool) -> None:
-        whole = stop if lines == 1 else start + (stop - start) // lines * lines
-        with code.loop(start, whole, lines) as first:
-            for i in range(lines):
-                for k in range(len(tiles)):
-                    do(k, read(first + i, k, ahead and i == 0))
-        if lines > 1:
-            with code.loop(whole, stop) as left:
-                for k in range(len(tiles)):
-                    do(k, read(left, k, False))
-
-    def step(k: int, x: Value) -> None:
-        tiles[k].set(acc.step(code, tiles[k].now, x))
-
-    if acc.ready is None:
-        passes(step, code.integer(0), count, True)
-        return
-    with code.loop(0, count, _LOOK) as start:
-        stop = (start + _LOOK).smaller(count)
-        seen = [code.variable(tile.now[0].all(float("-inf"))) for tile in tiles]
-
-        def look(k: int, x: Value) -> None:
-            seen[k].set((x > seen[k].now).where(x, seen[k].now))
-
-        passes(look, start, stop, True)
-        for tile, most in zip(tiles, seen, strict=True):
-            tile.set(acc.ready(code, tile.now, most.now))
-        passes(step, start, stop, False)
-
-
-def _step_all(code: Code, acc: Accumulation, tile: Variable[Vectors], vectors: list[Value]) -> None:
-    """Write the steps of one tile through some vectors."""
-    if acc.ready is not None:
-        most = vectors[0].all(float("-inf"))
-        for vector in vectors:
-            most = (vector > most).where(vector, most)
-        tile.set(acc.ready(code, tile.now, most))
-    for vector in vectors:
-        tile.set(acc.step(code, tile.now, vector))
-
-
 def _of_short(
     code: Code, acc: Accumulation, elements: Elements, rows: list[Value], r: Value, stride: Value
 ) -> Vectors:
@@ -195,12 +131,12 @@ def _across(
             pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
             vectors = [a.blocks(b, step, odd) for odd in (False, True) for a, b in pairs]
             step *= 2
-        _step_all(code, acc, tile, vectors)
+        step_all(code, acc, tile, vectors)
 
     whole = r // lanes
     with code.loop(0, whole) as i:
         for row in rows:
-            prefetch(code, row + i * by + _AHEAD)
+            prefetch(code, row + i * by + AHEAD)
         add(i)
     left = r - whole * lanes
     with code.when(left > 0):
@@ -227,15 +163,15 @@ def _together(
     def read(i: Value, k: int, ahead: bool) -> Value:
         at = rows[k] + i * by
         if ahead:
-            prefetch(code, at + _AHEAD)
+            prefetch(code, at + AHEAD)
         return elements.read(code, at, stride)
 
     whole = r // acc.lanes
-    _steps(code, acc, tiles, whole, read, elements.vectors_in(BYTES))
+    steps(code, acc, tiles, whole, read, elements.vectors_in(BYTES))
     left = r - whole * acc.lanes
     with code.when(left > 0):
         for tile, row in zip(tiles, rows, strict=True):
-            _step_all(code, acc, tile, [elements.read(code, row + whole * by, stride, left)])
+            step_all(code, acc, tile, [elements.read(code, row + whole * by, stride, left)])
     return [tile.now for tile in tiles]
 
 
@@ -255,11 +191,11 @@ def _along(
     def read(i: Value, k: int, ahead: bool) -> Value:
         at = x + (i * AT_ONCE + k) * by
         if ahead and k % elements.vectors_in(BYTES) == 0:
-            prefetch(code, at + _AHEAD)
+            prefetch(code, at + AHEAD)
         return elements.read(code, at, stride)
 
     whole = r // together
-    _steps(code, acc, tiles, whole, read)
+    steps(code, acc, tiles, whole, read)
     rest = x + whole * by * AT_ONCE
     (last,) = _together(code, acc, elements, [empty], [rest], r - whole * together, stride)
     return _merged(code, acc, [tile.now for tile in tiles], last)
@@ -286,88 +222,3 @@ def _in_parts(
 def _merged(code: Code, acc: Accumulation, tiles: list[Vectors], rest: Vectors) -> Vectors:
     first, second = (acc.merge(code, a, b) for a, b in zip(tiles[::2], tiles[1::2], strict=True))
     return acc.merge(code, acc.merge(code, first, second), rest)
-
-
-def columns(module: Any, name: str, acc: Accumulation, elements: Elements) -> Any:
-    """Write the function that adds the columns of (A, R, B) to the totals of A lines of B outputs.
-
-    It takes the address, A and its stride, R and its stride, B and its stride, the totals' address, how far
-    they lie apart from one line to the next, and their pitch.
-    """
-    lanes = acc.lanes
-
-    def body(
-        code: Code,
-        x: Value,
-        a: Value,
-        across: Value,
-        r: Value,
-        down: Value,
-        b: Value,
-        stride: Value,
-        totals: Value,
-        line: Value,
-        pitch: Value,
-    ) -> None:
-        by = code.integer(elements.step(stride))
-
-        def add(
-            tops: list[Value],
-            count: Value,
-            places: list[Value],
-            ahead: Value,
-            left: Value | None = None,
-            apart: bool = False,
-        ) -> None:
-            totals = [load_parts(code, acc.kinds, place, pitch) for place in places]
-            resume = acc.resume or (lambda code, _: acc.tile(code))
-            tiles = [code.variable(resume(code, total)) for total in totals]
-
-            def read(i: Value, k: int, first: bool) -> Value:
-                at = tops[k] + i * down
-                if first and (apart or k % elements.vectors_in(BYTES) == 0):
-                    prefetch(code, at + ahead)
-                return elements.read(code, at, stride, left)
-
-            _steps(code, acc, tiles, count, read)
-            for tile, total, place in zip(tiles, totals, places, strict=True):
-                store_parts(code, place, pitch, acc.absorb(code, total, tile.now))
-
-        def several(x: Value, totals: Value, across: Value, line: Value, left: Value | None) -> None:
-            """Add one vector of each of several lines, all their rows at a time."""
-            with code.loop(0, r, acc.depth) as start:
-                count = (r - start).smaller(acc.depth)
-                tops = [x + across * k + start * down for k in range(AT_ONCE)]
-                places = [totals + line * k for k in range(AT_ONCE)]
-                add(tops, count, places, code.integer(_AHEAD), left, apart=True)
-
-        def one(x: Value, totals: Value) -> None:
-            together = AT_ONCE * lanes
-            wide, whole = b // together * together, b // lanes * lanes
-            with code.loop(0, r, _ROWS) as start:
-                count = (r - start).smaller(_ROWS)
-                top = x + start * down
-                ahead = code.choose(r - start > _ROWS, down * _ROWS, _AHEAD)
-                with code.loop(0, wide, together) as j:
-                    tops = [top + j * stride + by * k for k in range(AT_ONCE)]
-                    places = [totals + j * acc.item + k * BYTES for k in range(AT_ONCE)]
-                    add(tops, count, places, ahead)
-                with code.loop(wide, whole, lanes) as j:
-                    add([top + j * stride], count, [totals + j * acc.item], ahead)
-                with code.when(whole < b):
-                    place = totals + whole * acc.item
-                    add([top + whole * stride], count, [place], ahead, b - whole)
-
-        done = code.variable(code.integer(0))
-        with code.when(b <= lanes):
-            fours = a // AT_ONCE * AT_ONCE
-            with code.either(b.equals(lanes)) as (full, partly):
-                with full, code.loop(0, fours, AT_ONCE) as i:
-                    several(x + i * across, totals + i * line, across, line, None)
-                with partly, code.loop(0, fours, AT_ONCE) as i:
-                    several(x + i * across, totals + i * line, across, line, b)
-            done.set(fours)
-        with code.loop(done.now, a) as i:
-            one(x + i * across, totals + i * line)
-
-    return function(module, name, "x a across r down b stride totals line pitch", body)
