@@ -25,7 +25,7 @@ from xpreduce.tiles import Box, box_size
 from xpreduce_numpy import careful
 from xpreduce_numpy.compiled import kernels, pool
 from xpreduce_numpy.compiled.accumulation import Accumulation
-from xpreduce_numpy.compiled.families import Family
+from xpreduce_numpy.compiled.family import Family, Summation
 from xpreduce_numpy.compiled.geometry import Geometry, geometry_of
 from xpreduce_numpy.compiled.machine import HELD
 from xpreduce_numpy.compiled.writing import BYTES
@@ -48,14 +48,67 @@ _slow = threading.Lock()
 """Held where NumPy works with many temporary arrays, so that only one thread has them."""
 
 
-class Compiled:
-    """Results and states of one array."""
+class Summed:
+    """Totals of one array."""
 
-    def __init__(self, x: Any, reduction: Reduction, family: Family) -> None:
-        self._x, self._reduction, self._family = x, reduction, family
+    def __init__(self, x: Any, reduction: Reduction, summation: Summation) -> None:
+        self._x, self._reduction, self._summation = x, reduction, summation
         self._address = x.ctypes.data
         self._geometry = geometry_of(x.shape, x.strides, x.dtype.itemsize, reduction.plan)
         (self._terms_bits,) = struct.unpack("q", struct.pack("d", self._geometry.terms))
+
+    def totals(self, box: Box, piece: Box | None, group: str, accumulation: Accumulation) -> Totals:
+        """Return the totals of a piece of a box, or of the whole."""
+        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
+        totals = Totals(accumulation, lines * padded)
+        self._call(group, "totals", box, piece, totals)
+        return totals
+
+    def join(self, box: Box, group: str, totals: Totals, other: Totals) -> None:
+        """Add other totals of a box to `totals`."""
+        # The kernel looks for them where results would be.
+        self._call(group, "join", box, None, totals, other.memory)
+
+    def _call(
+        self,
+        group: str,
+        name: str,
+        box: Box,
+        piece: Box | None,
+        memory: Totals,
+        out: Any = None,
+        marks: bytearray | None = None,
+        room: int = 0,
+    ) -> int:
+        """Run a kernel of a module on a part of the array."""
+        geometry = self._geometry
+        if name == "join":
+            numbers, held = [0] * 5 + [memory.outputs] + [0] * 5, None
+        else:
+            numbers, held = geometry.parameters(self._address, box, piece)
+        numbers += (
+            self._terms_bits,
+            0 if out is None else out.ctypes.data,
+            0 if marks is None else ctypes.addressof(ctypes.c_char.from_buffer(marks)),
+            memory.address,
+            memory.pitch,
+            room,
+            memory.buffer,
+        )
+        parameters = array("q", numbers)
+        name += HELD if self._x.size < _SHORT else ""
+        function = self._summation.functions(group, geometry.by_rows, geometry.apart)[name]
+        found = int(function(parameters.buffer_info()[0]))
+        del held  # the kernel read it
+        return found
+
+
+class Compiled(Summed):
+    """Results and states of one array."""
+
+    def __init__(self, x: Any, reduction: Reduction, family: Family) -> None:
+        super().__init__(x, reduction, family)
+        self._family = family
 
     @property
     def walk(self) -> Walk:
@@ -154,51 +207,6 @@ class Compiled:
         for other in others:
             self.join(box, group, first, other)
         return first
-
-    def totals(self, box: Box, piece: Box | None, group: str, accumulation: Accumulation) -> Totals:
-        """Return the totals of a piece of a box, or of the whole."""
-        lines, _, padded = self._geometry.lines(box, accumulation.lanes)
-        totals = Totals(accumulation, lines * padded)
-        self._call(group, "totals", box, piece, totals)
-        return totals
-
-    def join(self, box: Box, group: str, totals: Totals, other: Totals) -> None:
-        """Add other totals of a box to `totals`."""
-        # The kernel looks for them where results would be.
-        self._call(group, "join", box, None, totals, other.memory)
-
-    def _call(
-        self,
-        group: str,
-        name: str,
-        box: Box,
-        piece: Box | None,
-        memory: Totals,
-        out: Any = None,
-        marks: bytearray | None = None,
-        room: int = 0,
-    ) -> int:
-        """Run a kernel of a module on a part of the array."""
-        geometry = self._geometry
-        if name == "join":
-            numbers, held = [0] * 5 + [memory.outputs] + [0] * 5, None
-        else:
-            numbers, held = geometry.parameters(self._address, box, piece)
-        numbers += (
-            self._terms_bits,
-            0 if out is None else out.ctypes.data,
-            0 if marks is None else ctypes.addressof(ctypes.c_char.from_buffer(marks)),
-            memory.address,
-            memory.pitch,
-            room,
-            memory.buffer,
-        )
-        parameters = array("q", numbers)
-        name += HELD if self._x.size < _SHORT else ""
-        function = self._family.functions(group, geometry.by_rows, geometry.apart)[name]
-        found = int(function(parameters.buffer_info()[0]))
-        del held  # the kernel read it
-        return found
 
 
 def whole(states: Sequence[State], geometry: Geometry) -> State:

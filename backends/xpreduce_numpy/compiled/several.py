@@ -18,10 +18,10 @@ from xpreduce.threads import get_num_threads
 from xpreduce.tiles import Box, box_size
 from xpreduce_numpy.compiled import pool
 from xpreduce_numpy.compiled.accumulation import Accumulation, Vectors
-from xpreduce_numpy.compiled.families import Family
+from xpreduce_numpy.compiled.family import Family, Summation
 from xpreduce_numpy.compiled.geometry import geometry_of
-from xpreduce_numpy.compiled.kernel import Compiled, Totals, whole
-from xpreduce_numpy.compiled.kernels import Ending, Terms
+from xpreduce_numpy.compiled.kernel import Compiled, Summed, Totals, whole
+from xpreduce_numpy.compiled.kernels import Terms
 from xpreduce_numpy.compiled.memory import Elements
 from xpreduce_numpy.compiled.writing import Code, Value
 
@@ -79,10 +79,8 @@ def _beside(members: Sequence[Accumulation]) -> Accumulation:
     return Accumulation(tile, step, merge, total, absorb, join, kinds, min(m.depth for m in members))
 
 
-class _Several(Family):
+class _Several(Summation):
     """The families of one kernel; it makes no results, its members do."""
-
-    words = "several at once"
 
     def __init__(self, members: Group) -> None:
         self._members = members
@@ -102,14 +100,6 @@ class _Several(Family):
     def state_terms(self, by_rows: bool, apart: bool) -> Terms:
         """Return what makes totals for states."""
         return self._of([member.state_terms(by_rows, apart) for member in self._members])
-
-    def ending(self) -> Ending:
-        """Raise, since there is no one result."""
-        raise NotImplementedError
-
-    def state(self, parts: list[Any], terms: int) -> tuple[State, Any]:
-        """Raise, since there is no one state."""
-        raise NotImplementedError
 
 
 @lru_cache(maxsize=256)
@@ -137,7 +127,7 @@ class Together:
         self.reductions = reductions
         self._geometry = geometry_of(x.shape, x.strides, x.dtype.itemsize, reductions[0].plan)
         self._groups = _groups(tuple(families))
-        self._works = [Compiled(x, reductions[0], kernel) for kernel, _ in self._groups]
+        self._works = [Summed(x, reductions[0], kernel) for kernel, _ in self._groups]
         self._members = [
             (Compiled(x, reduction, family), family.shared)
             for reduction, family in zip(reductions, (each.beside or each for each in families), strict=True)
